@@ -1,0 +1,183 @@
+"""The embedded judge: a ChatModel that answers each question with lexical containment, without model or network.
+
+It is a baseline and says so everywhere. It reads the structured `inputs` of a request, never the prompt text, so
+nothing written inside a dataset can instruct it. The scoring is in `overlap`; this file turns shares into grades.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from eval_pipeline.llm import overlap
+from eval_pipeline.llm.overlap_text import sentences
+
+MODEL = "overlap_judge-1"
+
+Texts = Mapping[str, object]
+_DEFAULT_GRADES = {
+    "answer_accuracy": (0, 2, 4),
+    "context_relevance": (0, 1, 2),
+    "response_groundedness": (0, 1, 2),
+}
+_PREMISES = ("premise", "retrieved_contexts", "contexts", "context", "reference", "response", "reference_contexts")
+
+
+def _text(inputs: Texts, *names: str) -> str:
+    """The first of the named inputs that has text; a list of texts is read as one block."""
+    for name in names:
+        value = inputs.get(name)
+        joined = value if isinstance(value, str) else "\n\n".join(map(str, value)) if isinstance(value, list | tuple) else ""
+        if joined.strip():
+            return joined
+    return ""
+
+
+def _step(share: float, full: float, some: float) -> float:
+    return 1.0 if share >= full else 0.5 if share >= some else 0.0
+
+
+def answer_accuracy(inputs: Texts, view: int) -> float:
+    """View 1: is the response contained in the reference? View 2: the reference in the response? 0, .5 or 1."""
+    match = overlap.compare(_text(inputs, "response"), _text(inputs, "reference"), _text(inputs, "user_input"))
+    if match.contradiction:
+        return 0.0
+    if view == 1:
+        share = 1.0 if match.recall >= 0.8 else max(match.precision, match.core)
+        return _step(share, 0.34, 0.2)
+    return max(_step(max(match.recall, match.core), 0.5, 0.2), 0.5 if match.precision >= 0.99 else 0.0)
+
+
+def context_relevance(inputs: Texts, view: int) -> float:
+    """View 1: the question's words anywhere in the contexts. View 2: in the best single passage."""
+    question, contexts = _text(inputs, "user_input"), _text(inputs, "retrieved_contexts", "contexts", "context")
+    if view == 1:
+        return _step(overlap.relevance(question, contexts), 0.5, 0.2)
+    passages = [passage for passage in re.split(r"\n\s*\n", contexts) if passage.strip()] or [""]
+    return _step(max(overlap.relevance(question, passage) for passage in passages), 0.45, 0.2)
+
+
+def _is_supported(claim: str, premise: str, question: str, view: int) -> bool:
+    found = overlap.support(claim, premise, question)
+    return not found.contradiction and (found.block >= 0.5 if view == 1 else found.window >= 0.6)
+
+
+def claim_support(inputs: Texts, view: int) -> float:
+    """Whether one claim is contained in its premise: anywhere (view 1), within two neighbouring sentences (view 2)."""
+    claim, premise = _text(inputs, "claim", "statement"), _text(inputs, *_PREMISES)
+    return float(_is_supported(claim, premise, _text(inputs, "user_input"), view))
+
+
+def response_groundedness(inputs: Texts, view: int) -> float:
+    """1 when every sentence of the response is supported by the contexts, .5 when some are; declining claims nothing."""
+    claims, contexts = claims_of(_text(inputs, "response")), _text(inputs, "retrieved_contexts", "contexts", "context")
+    if not claims:
+        return 1.0 if _text(inputs, "response") and contexts else 0.0
+    held = [_is_supported(claim, contexts, _text(inputs, "user_input"), view) for claim in claims]
+    return 1.0 if all(held) else 0.5 if any(held) else 0.0
+
+
+def context_use(inputs: Texts, view: int) -> float:
+    """Whether one context helps: it holds the reference (or the response), or most of what the question names."""
+    context = _text(inputs, "context", "retrieved_contexts", "contexts")
+    answer = _text(inputs, "reference", "response")
+    question = _text(inputs, "user_input")
+    if answer and not overlap.is_noncommittal(answer):
+        return float(_is_supported(answer, context, question, view))
+    return float(overlap.relevance(question, context) >= 0.5)
+
+
+def general_quality(inputs: Texts, view: int) -> float:
+    """What can be said of a response without knowing the criteria: agreement, groundedness, or bearing on the question."""
+    response = _text(inputs, "response", "answer", "actual_output")
+    if not response or overlap.is_noncommittal(response) and not overlap.is_noncommittal(_text(inputs, "reference")):
+        return 0.0
+    shares = []
+    if reference := _text(inputs, "reference"):
+        match = overlap.compare(response, reference, _text(inputs, "user_input"))
+        found = (match.precision + match.recall) / 2
+        shares.append(0.0 if match.contradiction else max(found, match.core, match.recall if view == 2 else found))
+    if _text(inputs, "retrieved_contexts", "contexts", "context"):
+        shares.append(response_groundedness(inputs, view))
+    if not shares and (question := _text(inputs, "user_input")):
+        shares.append(0.5 + 0.5 * min(1.0, 2 * overlap.relevance(question, response)))
+    return sum(shares) / len(shares) if shares else 0.5
+
+
+def preference(inputs: Texts, view: int) -> float:
+    """1 when response A is better, 0 when B is, .5 when no difference shows; the order of the two changes nothing."""
+    first, second = (
+        general_quality({**inputs, "response": _text(inputs, *names)}, view)
+        for names in (("response_a", "a", "first", "response_1"), ("response_b", "b", "second", "response_2"))
+    )
+    return 0.5 if abs(first - second) < 0.05 else float(first > second)
+
+
+def claims_of(text: str) -> list[str]:
+    """The sentences of a text that state something: no questions, no refusals."""
+    kept = [sentence for sentence in sentences(text) if re.search(r"\w", sentence)]
+    return [s for s in kept if not s.rstrip("\"'”’) ").endswith(("?", "？")) and not overlap.is_noncommittal(s)]
+
+
+_FAMILIES: dict[str, Callable[[Texts, int], float]] = {
+    "answer_accuracy": answer_accuracy,
+    "context_relevance": context_relevance,
+    "response_groundedness": response_groundedness,
+    "faithfulness": claim_support,
+    "context_precision": context_use,
+    "pairwise_preference": preference,
+    "pairwise": preference,
+}
+
+
+def _scorer(family: str, inputs: Texts) -> Callable[[Texts, int], float]:
+    """The scorer of a template family; for an unknown one, what the inputs at hand allow."""
+    if family in _FAMILIES:
+        return _FAMILIES[family]
+    if family.startswith("context_precision"):
+        return context_use
+    names = {name for name, value in inputs.items() if value}
+    if names & {"response_a", "response_b"}:
+        return preference
+    if names & {"claim", "statement"}:
+        return claim_support
+    if "context" in names and names & {"reference", "response"} and "criteria" not in names:
+        return context_use
+    if names & {"response", "answer", "actual_output"}:
+        return general_quality
+    return context_relevance
+
+
+def _pick(grades: Sequence[object], share: float) -> object:
+    """The allowed grade nearest to a share of the scale; for A/B grades the first stands for A, a middle one for a tie."""
+    if {"A", "B"} <= set(grades):
+        ties = [grade for grade in grades if grade not in ("A", "B")]
+        return "A" if share > 0.5 else "B" if share < 0.5 or not ties else ties[0]
+    if all(isinstance(grade, int | float) for grade in grades):
+        low, high = min(grades), max(grades)  # type: ignore[type-var]
+        wanted = low + share * (high - low)  # type: ignore[operator]
+        return min(grades, key=lambda grade: (abs(grade - wanted), grade))  # type: ignore[operator]
+    return grades[min(len(grades) - 1, int(share * (len(grades) - 1) + 0.5))]
+
+
+def reply_text(template_id: str, inputs: Texts) -> str:
+    """The judge's reply to one question, as JSON.
+
+    Args:
+        template_id: family and view, as in "answer_accuracy.2"; unknown families are judged by their inputs.
+        inputs: the structured texts, and `grades`: the allowed grades, ascending.
+    """
+    family, _, last = template_id.rpartition(".")
+    family, view = (family, 2 if last == "2" else 1) if last.isdigit() else (template_id, 1)
+    if family.split(".")[0] in ("claims", "decomposition"):
+        return json.dumps({"claims": claims_of(_text(inputs, "text", "response", "reference"))}, ensure_ascii=False)
+    if "question" in family or family.startswith("answer_relevancy"):
+        response = _text(inputs, "response", "answer")
+        stated = claims_of(response)
+        reply = {"question": stated[0] if stated else response, "is_noncommittal": overlap.is_noncommittal(response)}
+        return json.dumps(reply, ensure_ascii=False)
+    grades = inputs.get("grades")
+    allowed = tuple(grades) if isinstance(grades, list | tuple) and grades else _DEFAULT_GRADES.get(family, (0, 1))
+    return json.dumps({"grade": _pick(allowed, _scorer(family, inputs)(inputs, view))}, ensure_ascii=False)
