@@ -1,7 +1,8 @@
-"""How far one text is contained in another: the lexical scoring behind the embedded judge.
+"""How far a response and a reference overlap: the lexical scoring behind the embedded judge.
 
 Containment of content tokens with checks for numbers, dates, negation, named entities and refusals. No grade, no
-template and no model is known here; `overlap_text` makes the tokens, `overlap_judge` turns shares into grades.
+template and no model is known here; `overlap_text` makes the tokens, `overlap_support` looks claims up in contexts,
+`overlap_judge` turns shares into grades.
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from eval_pipeline.llm.overlap_text import Token, clean, is_hangul, sentences, tokens
+from eval_pipeline.llm.overlap_text import Token, clean, is_hangul, tokens
 
 _WEIGHTS = {"number": 2.0, "name": 1.5, "word": 1.0}
-# Above this many distinct tokens only equal tokens match: near matches cost the product of both vocabularies.
-_NEAR_MATCH_LIMIT = 400
+# Above this many pairs only equal tokens match: near matches cost the product of both vocabularies.
+_NEAR_MATCH_LIMIT = 400_000
 
 _NONCOMMITTAL = re.compile(
     r"""
@@ -36,7 +37,10 @@ _NONCOMMITTAL = re.compile(
 _SENTENCE_WORDS = re.compile(
     r"\b(?:is|are|was|were|has|have|had|does?|did|can|may|must|will|would|because|since|after|on|at|with|in)\b", re.IGNORECASE
 )
-_LEAD = re.compile(r"^\W*(?:(?P<yes>yes|yeah|yep|true|correct|네|예|맞습니다|그렇습니다)|(?P<no>no|nope|false|아니요|아니오|아뇨|아닙니다))(?=[\s,.!;:]|$)", re.I)
+_LEAD = re.compile(
+    r"^\W*(?:(?P<yes>yes|yeah|yep|true|correct|네|예|맞습니다|그렇습니다)|(?P<no>no|nope|false|아니요|아니오|아뇨|아닙니다))(?=[\s,.!;:]|$)",
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,27 +52,14 @@ class Match:
         recall: weighted share of the reference's content tokens that the response has.
         core: how much of what the reference repeats most the response has; 0 when the reference repeats nothing.
         contradiction: why the two exclude each other, or "" when nothing says so.
+        is_prose: whether the reference is made of sentences; else it is a name, a number or a list of wordings.
     """
 
     precision: float
     recall: float
     core: float
     contradiction: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Support:
-    """How a claim is contained in contexts.
-
-    Attributes:
-        block: weighted share of its content tokens found anywhere.
-        window: the same within the best two neighbouring sentences.
-        contradiction: why the contexts exclude it, or "".
-    """
-
-    block: float
-    window: float
-    contradiction: str = ""
+    is_prose: bool = True
 
 
 def is_noncommittal(text: str) -> bool:
@@ -90,30 +81,37 @@ def near(left: str, right: str) -> bool:
     if is_hangul(left) and is_hangul(right):
         short, long = sorted((left, right), key=len)
         return len(short) >= 2 and long.startswith(short)
-    if min(len(left), len(right)) < 5:
+    if min(len(left), len(right)) < 5 or abs(len(left) - len(right)) > 4:
         return False
     a, b = _pairs(left), _pairs(right)
     return 2 * (a & b).total() >= 0.72 * (a.total() + b.total())
 
 
-def _found(keys: set[str], among: set[str]) -> set[str]:
+def equivalents(keys: set[str], among: set[str]) -> dict[str, set[str]]:
+    """For each key the others that are equal or near."""
+    if len(keys) * len(among) > _NEAR_MATCH_LIMIT:
+        return {key: {key} & among for key in keys}
+    return {key: {other for other in among if near(key, other)} for key in keys}
+
+
+def found_among(keys: set[str], among: set[str]) -> set[str]:
     """The keys that occur among others, equal or near."""
-    hits = keys & among
-    if len(keys) + len(among) <= _NEAR_MATCH_LIMIT:
-        hits |= {key for key in keys - hits if any(near(key, other) for other in among)}
-    return hits
+    return {key for key, others in equivalents(keys, among).items() if others}
 
 
-def _weight(items: Iterable[Token]) -> float:
+def weight(items: Iterable[Token]) -> float:
+    """The summed weight of tokens: numbers 2, names 1.5, words 1."""
     return sum(_WEIGHTS[token.kind] for token in items)
 
 
-def _share(items: Sequence[Token], hits: set[str]) -> float:
-    total = _weight(items)
-    return _weight(token for token in items if token.key in hits) / total if total else 0.0
+def share_of(items: Sequence[Token], hits: set[str]) -> float:
+    """The weighted share of tokens whose key is among the hits; 0 for no tokens."""
+    total = weight(items)
+    return weight(token for token in items if token.key in hits) / total if total else 0.0
 
 
-def _content(text: str) -> list[Token]:
+def content(text: str) -> list[Token]:
+    """The content tokens of a text; all of its tokens when it has function words only."""
     found = tokens(text)
     return [token for token in found if not token.is_stop] or list(found)
 
@@ -153,7 +151,7 @@ def compare(response: str, reference: str, question: str = "") -> Match:
     A reference that lists several wordings repeats its decisive tokens; `core` asks for those, without any
     knowledge of how the wordings are separated.
     """
-    given, wanted = _content(response), _content(reference)
+    given, wanted = content(response), content(reference)
     if not given or not wanted:
         return Match(0.0, 0.0, 0.0)
     if is_noncommittal(response) or is_noncommittal(reference):
@@ -163,19 +161,23 @@ def compare(response: str, reference: str, question: str = "") -> Match:
     if None not in leads and leads[0] != leads[1]:
         return Match(0.0, 0.0, 0.0, "yes against no")
     asked = {token.key for token in tokens(question)}
-    known = _found({token.key for token in given + wanted if token.kind != "number"}, asked) | (asked & {t.key for t in given + wanted})
+    known = found_among({token.key for token in given + wanted if token.kind != "number"}, asked) | (asked & {t.key for t in given + wanted})
     own = [token for token in given if token.key not in known]
     key = [token for token in wanted if token.key not in known]
     if not key or (not own and leads[0] is not None):
         own, key = given, wanted
     own_keys, key_keys = {token.key for token in own}, {token.key for token in key}
-    own_hits, key_hits = _found(own_keys, key_keys), _found(key_keys, own_keys)
-    precision, recall = _share(own, own_hits), _share(key, key_hits)
+    own_hits, key_hits = found_among(own_keys, key_keys), found_among(key_keys, own_keys)
+    precision, recall = share_of(own, own_hits), share_of(key, key_hits)
     counts = Counter(token.key for token in key)
     top = 0 if _is_prose(reference) else max(counts.values())
     core = max((counts[k] for k in key_hits), default=0) / top if top > 1 else 0.0
-    reason = "" if core == 1.0 else _exclusion(response, reference, own, key, own_hits, key_hits, leads, recall)
-    return Match(precision, recall, core, reason)
+    # What every wording repeats settles it, unless it repeats a number that the response does not have.
+    is_settled = core == 1.0 and all(
+        token.key in key_hits for token in key if token.kind == "number" and counts[token.key] == top
+    )
+    reason = "" if is_settled else _exclusion(response, reference, own, key, own_hits, key_hits, leads, recall)
+    return Match(precision, recall, core, reason, _is_prose(reference))
 
 
 def _exclusion(
@@ -202,96 +204,3 @@ def _exclusion(
     if names and other and not (names & key_hits) and recall < 0.5:
         return "another name"
     return ""
-
-
-def windows(contexts: str, size: int = 2) -> list[str]:
-    """Runs of `size` neighbouring sentences; a line of a table comes with the table's first line."""
-    lines = sentences(contexts)
-    out = [" ".join(lines[i : i + size]) for i in range(max(1, len(lines) - size + 1))]
-    header = ""
-    for line in lines:
-        is_row = line.count("|") >= 2 or line.count(";") >= 2 or line.count(",") >= 2
-        if is_row and header:
-            out.append(f"{header}\n{line}")
-        elif is_row:
-            header = line
-        else:
-            header = ""
-    return out
-
-
-_CLAUSE = re.compile(r"[,;:]\s|\s(?:and|but|while|whereas)\s|(?<=[고며와과])\s|\n|(?<=[.!?])\s", re.IGNORECASE)
-
-
-def _outweighs(rival: set[str], home: set[str], rest: Sequence[Token]) -> bool:
-    """Whether what only the rival shares weighs more than twice what only the home shares (room for ellipsis)."""
-    return _weight(t for t in rest if t.key in rival - home) > 2 * _weight(t for t in rest if t.key in home - rival)
-
-
-def _displaced(claim: str, contexts: str) -> bool:
-    """Whether a number of the claim stands, in the contexts, beside something else than the claim says.
-
-    True when another clause shares clearly more of the claim's words than any clause with that number does, and
-    gives a number of the same kind that the claim does not have.
-    """
-    said = {token.key for token in tokens(claim)}
-    clauses = [tokens(text) for text in _CLAUSE.split(contexts)]
-    for part in (tokens(text) for text in _CLAUSE.split(claim)):
-        for number in (token for token in part if token.kind == "number" and token.unit in ("plain", "year", "time")):
-            rest = [token for token in part if token.key != number.key and not token.is_stop]
-            homes, rivals = [], []
-            for clause in clauses:
-                inside = {token.key for token in clause}
-                shared = {token.key for token in rest if token.key in inside}
-                if number.key in inside:
-                    homes.append(shared)
-                elif any(t.kind == "number" and t.unit == number.unit and t.key not in said for t in clause):
-                    rivals.append(shared)
-            if homes and any(all(_outweighs(rival, home, rest) for home in homes) for rival in rivals):
-                return True
-    return False
-
-
-def _anchor(wanted: Sequence[Token], contexts: str, question: str) -> tuple[float, str]:
-    """The share of a claim in its best window, and that window's text.
-
-    A claim of few words ("30 minutes.") says little by itself: its window is where its question is.
-    """
-    keys = {token.key for token in wanted}
-    asked = [token for token in _content(question) if token.key not in keys] if question and len(keys) <= 3 else []
-    asked_keys = {token.key for token in asked}
-    best, share, best_text = -1.0, 0.0, ""
-    for text in [*windows(contexts, 1), *windows(contexts, 2)]:
-        inside = {token.key for token in tokens(text)}
-        own = _share(wanted, _found(keys, inside))
-        rank = 0.5 * own + _share(asked, _found(asked_keys, inside)) if asked else own
-        if rank > best:
-            best, share, best_text = rank, own, text
-    return share, best_text
-
-
-def support(claim: str, contexts: str, question: str = "") -> Support:
-    """Containment of a claim in contexts, anywhere and within one window; short claims are read with their question."""
-    wanted = _content(claim)
-    available = {token.key for token in tokens(contexts)}
-    if not wanted or not available:
-        return Support(0.0, 0.0)
-    hits = _found({token.key for token in wanted}, available)
-    block = _share(wanted, hits)
-    if any(token.kind == "number" and token.key not in hits and token.key != "#1" for token in wanted):
-        return Support(block, 0.0, "a number the contexts do not have")
-    share, text = _anchor(wanted, contexts, question)
-    # Negation is looked for in the best window only: elsewhere the same words speak of other things.
-    # A "no" in the cell of a table governs its column, which word order does not show.
-    if share >= 0.5 and text.count("|") < 2 and negation_conflict(tokens(claim), tokens(text)):
-        return Support(block, share, "negated in one of the two")
-    if _displaced(claim, contexts):
-        return Support(block, share, "the number belongs to something else")
-    return Support(block, share)
-
-
-def relevance(question: str, contexts: str) -> float:
-    """Weighted share of the question's content tokens that the contexts have, in [0, 1]."""
-    wanted = _content(question)
-    keys = {token.key for token in wanted}
-    return _share(wanted, _found(keys, {token.key for token in tokens(contexts)}))

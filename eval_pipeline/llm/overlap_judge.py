@@ -1,7 +1,7 @@
 """The embedded judge: a ChatModel that answers each question with lexical containment, without model or network.
 
 It is a baseline and says so everywhere. It reads the structured `inputs` of a request, never the prompt text, so
-nothing written inside a dataset can instruct it. The scoring is in `overlap`; this file turns shares into grades.
+nothing written inside a dataset can instruct it. The scoring is in `overlap` and `overlap_support`; this file turns shares into grades.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 
-from eval_pipeline.llm import overlap
+from eval_pipeline.llm.overlap import compare, is_noncommittal
+from eval_pipeline.llm.overlap_support import relevance, support
 from eval_pipeline.llm.overlap_text import sentences
 
 MODEL = "overlap_judge-1"
@@ -40,27 +40,31 @@ def _step(share: float, full: float, some: float) -> float:
 
 
 def answer_accuracy(inputs: Texts, view: int) -> float:
-    """View 1: is the response contained in the reference? View 2: the reference in the response? 0, .5 or 1."""
-    match = overlap.compare(_text(inputs, "response"), _text(inputs, "reference"), _text(inputs, "user_input"))
+    """View 1: is the response contained in the reference? View 2: the reference in the response? 0, .5 or 1.
+
+    A reference that is no prose may list several wordings: a response made of its words is then right in view 2 too.
+    """
+    match = compare(_text(inputs, "response"), _text(inputs, "reference"), _text(inputs, "user_input"))
     if match.contradiction:
         return 0.0
     if view == 1:
         share = 1.0 if match.recall >= 0.8 else max(match.precision, match.core)
         return _step(share, 0.34, 0.2)
-    return max(_step(max(match.recall, match.core), 0.5, 0.2), 0.5 if match.precision >= 0.99 else 0.0)
+    floor = 1.0 if match.precision >= 0.6 and not match.is_prose else 0.5 if match.precision >= 0.99 else 0.0
+    return max(_step(max(match.recall, match.core), 0.66 if match.is_prose else 0.5, 0.2), floor)
 
 
 def context_relevance(inputs: Texts, view: int) -> float:
     """View 1: the question's words anywhere in the contexts. View 2: in the best single passage."""
     question, contexts = _text(inputs, "user_input"), _text(inputs, "retrieved_contexts", "contexts", "context")
     if view == 1:
-        return _step(overlap.relevance(question, contexts), 0.5, 0.2)
+        return _step(relevance(question, contexts), 0.6, 0.2)
     passages = [passage for passage in re.split(r"\n\s*\n", contexts) if passage.strip()] or [""]
-    return _step(max(overlap.relevance(question, passage) for passage in passages), 0.45, 0.2)
+    return _step(max(relevance(question, passage) for passage in passages), 0.7, 0.5)
 
 
 def _is_supported(claim: str, premise: str, question: str, view: int) -> bool:
-    found = overlap.support(claim, premise, question)
+    found = support(claim, premise, question)
     return not found.contradiction and (found.block >= 0.5 if view == 1 else found.window >= 0.6)
 
 
@@ -84,25 +88,25 @@ def context_use(inputs: Texts, view: int) -> float:
     context = _text(inputs, "context", "retrieved_contexts", "contexts")
     answer = _text(inputs, "reference", "response")
     question = _text(inputs, "user_input")
-    if answer and not overlap.is_noncommittal(answer):
+    if answer and not is_noncommittal(answer):
         return float(_is_supported(answer, context, question, view))
-    return float(overlap.relevance(question, context) >= 0.5)
+    return float(relevance(question, context) >= 0.5)
 
 
 def general_quality(inputs: Texts, view: int) -> float:
     """What can be said of a response without knowing the criteria: agreement, groundedness, or bearing on the question."""
     response = _text(inputs, "response", "answer", "actual_output")
-    if not response or overlap.is_noncommittal(response) and not overlap.is_noncommittal(_text(inputs, "reference")):
+    if not response or is_noncommittal(response) and not is_noncommittal(_text(inputs, "reference")):
         return 0.0
     shares = []
     if reference := _text(inputs, "reference"):
-        match = overlap.compare(response, reference, _text(inputs, "user_input"))
+        match = compare(response, reference, _text(inputs, "user_input"))
         found = (match.precision + match.recall) / 2
         shares.append(0.0 if match.contradiction else max(found, match.core, match.recall if view == 2 else found))
     if _text(inputs, "retrieved_contexts", "contexts", "context"):
         shares.append(response_groundedness(inputs, view))
     if not shares and (question := _text(inputs, "user_input")):
-        shares.append(0.5 + 0.5 * min(1.0, 2 * overlap.relevance(question, response)))
+        shares.append(0.5 + 0.5 * min(1.0, 2 * relevance(question, response)))
     return sum(shares) / len(shares) if shares else 0.5
 
 
@@ -118,7 +122,7 @@ def preference(inputs: Texts, view: int) -> float:
 def claims_of(text: str) -> list[str]:
     """The sentences of a text that state something: no questions, no refusals."""
     kept = [sentence for sentence in sentences(text) if re.search(r"\w", sentence)]
-    return [s for s in kept if not s.rstrip("\"'”’) ").endswith(("?", "？")) and not overlap.is_noncommittal(s)]
+    return [s for s in kept if not s.rstrip("\"'”’) ").endswith(("?", "？")) and not is_noncommittal(s)]
 
 
 _FAMILIES: dict[str, Callable[[Texts, int], float]] = {
@@ -176,7 +180,7 @@ def reply_text(template_id: str, inputs: Texts) -> str:
     if "question" in family or family.startswith("answer_relevancy"):
         response = _text(inputs, "response", "answer")
         stated = claims_of(response)
-        reply = {"question": stated[0] if stated else response, "is_noncommittal": overlap.is_noncommittal(response)}
+        reply = {"question": stated[0] if stated else response, "is_noncommittal": is_noncommittal(response)}
         return json.dumps(reply, ensure_ascii=False)
     grades = inputs.get("grades")
     allowed = tuple(grades) if isinstance(grades, list | tuple) and grades else _DEFAULT_GRADES.get(family, (0, 1))
