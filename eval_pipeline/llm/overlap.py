@@ -123,13 +123,13 @@ def _lead(text: str) -> bool | None:
 
 def negation_conflict(left: Sequence[Token], right: Sequence[Token]) -> bool:
     """Whether a word that both texts share is always negated in one and never in the other."""
-    seen: list[dict[str, set[bool]]] = [{}, {}]
+    seen: tuple[dict[str, set[bool]], dict[str, set[bool]]] = ({}, {})
     for side, items in zip(seen, (left, right), strict=True):
         for token in items:
             if token.kind != "number" and not token.is_stop:
                 side.setdefault(token.key, set()).add(token.is_negated)
-    return any(len(seen[0][key] | seen[1][key]) == 2 and len(seen[0][key]) == len(seen[1][key]) == 1
-               for key in seen[0].keys() & seen[1].keys())  # fmt: skip
+    shared = seen[0].keys() & seen[1].keys()
+    return any(not seen[0][key] & seen[1][key] for key in shared)
 
 
 def _number_conflict(missing: Sequence[Token], extra: Sequence[Token]) -> bool:
@@ -164,6 +164,7 @@ def compare(response: str, reference: str, question: str = "") -> Match:
     known = found_among({token.key for token in given + wanted if token.kind != "number"}, asked) | (asked & {t.key for t in given + wanted})
     own = [token for token in given if token.key not in known]
     key = [token for token in wanted if token.key not in known]
+    is_plain_yes_or_no = not key and leads[0] is not None and leads[0] == leads[1]
     if not key or (not own and leads[0] is not None):
         own, key = given, wanted
     own_keys, key_keys = {token.key for token in own}, {token.key for token in key}
@@ -177,6 +178,8 @@ def compare(response: str, reference: str, question: str = "") -> Match:
         token.key in key_hits for token in key if token.kind == "number" and counts[token.key] == top
     )
     reason = "" if is_settled else _exclusion(response, reference, own, key, own_hits, key_hits, leads, recall)
+    if is_plain_yes_or_no and not reason:
+        return Match(1.0, 1.0, 0.0)
     return Match(precision, recall, core, reason, _is_prose(reference))
 
 

@@ -159,10 +159,10 @@ def _pick(grades: Sequence[object], share: float) -> object:
     if {"A", "B"} <= set(grades):
         ties = [grade for grade in grades if grade not in ("A", "B")]
         return "A" if share > 0.5 else "B" if share < 0.5 or not ties else ties[0]
-    if all(isinstance(grade, int | float) for grade in grades):
-        low, high = min(grades), max(grades)  # type: ignore[type-var]
-        wanted = low + share * (high - low)  # type: ignore[operator]
-        return min(grades, key=lambda grade: (abs(grade - wanted), grade))  # type: ignore[operator]
+    numbers = [grade for grade in grades if isinstance(grade, int | float)]
+    if len(numbers) == len(grades):
+        wanted = min(numbers) + share * (max(numbers) - min(numbers))
+        return min(numbers, key=lambda grade: (abs(grade - wanted), grade))
     return grades[min(len(grades) - 1, int(share * (len(grades) - 1) + 0.5))]
 
 
