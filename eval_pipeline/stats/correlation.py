@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from .concordance import concordance
-from .counts import Floats, Numbers, PairTable, as_counts, as_floats, as_pairs, complete
+from .counts import Floats, Numbers, PairTable, as_counts, as_floats, as_pairs, complete, weighted_counts
 from .jackknife import ZInterval, bonett_wright, jackknife_interval, without_each_cluster, z_standard_error
 from .quantiles import t_cdf, t_quantile, tail_probability
-from .stat import Sided, Stat, undefined
+from .stat import Sided, Stat, Status, undefined
 
 _LOW_N = 20
 
@@ -53,7 +53,7 @@ def spearman_leave_one_out(table: PairTable) -> Floats:
 
     def signed_sum(values: Floats, index: np.ndarray, size: int) -> Floats:
         """Sum of values at higher levels minus sum at lower levels, for each cell."""
-        by_level = np.bincount(index, weights=counts * values, minlength=size)
+        by_level = weighted_counts(index, counts * values, size)
         through = np.cumsum(by_level)
         return (through[-1] - through - (through - by_level))[index]
 
@@ -124,7 +124,8 @@ def association(
         weights = np.ones(len(units))
         details["n_clusters"] = len(units)
     interval = jackknife_interval(value, units, weights, level, sided)
-    status, reason = ("ok", None) if n >= _LOW_N else ("low_precision", "n_too_small")
+    status: Status = "ok" if n >= _LOW_N else "low_precision"
+    reason = None if n >= _LOW_N else "n_too_small"
     if clusters is not None and len(units) < 10:
         status, reason = "low_precision", "few_clusters"
     if interval is None:
@@ -143,7 +144,7 @@ def association(
 def _fallback(
     table: PairTable, value: float, units: Floats, weights: Floats, value_of: Callable[[PairTable], float | None],
     level: float, sided: Sided,
-) -> tuple[ZInterval | None, str, str]:  # fmt: skip
+) -> tuple[ZInterval | None, Status, str]:  # fmt: skip
     if float(weights.sum()) < 4 or table.n < 4:
         return None, "low_precision", "n_too_small"
     if np.isnan(units).any():
@@ -227,7 +228,7 @@ def spearman_weighted(x: Numbers, y: Numbers, weights: Numbers) -> Stat:
         raise ValueError("Inverse-probability weights must be positive.")
     table = PairTable.from_rows(xs, ys)
     assert table.cell_of_row is not None
-    weighted = table.recounted(np.bincount(table.cell_of_row, weights=ws * n / ws.sum(), minlength=len(table.counts)))
+    weighted = table.recounted(weighted_counts(table.cell_of_row, ws * n / ws.sum(), len(table.counts)))
     value = spearman_value(weighted)
     if value is None:
         return undefined(name, "constant_input", n=n, n_dropped=dropped)
@@ -244,17 +245,17 @@ def spearman_difference(human: Numbers, old: Numbers, new: Numbers, level: float
     if n < 4:
         return undefined(name, "n_too_small", n=n, n_dropped=dropped)
     tables = [PairTable.from_rows(h, judge) for judge in (a, b)]
-    values = [spearman_value(table) for table in tables]
-    if values[0] is None or values[1] is None:
+    rho_old, rho_new = (spearman_value(table) for table in tables)
+    if rho_old is None or rho_new is None:
         return undefined(name, "constant_input", n=n, n_dropped=dropped)
     units = [spearman_leave_one_out(table)[table.cell_of_row] for table in tables]
-    details = {"rho_old": values[0], "rho_new": values[1]}
+    details = {"rho_old": rho_old, "rho_new": rho_new}
     ones = np.ones(n)
-    if any(abs(value) >= 1 - 1e-12 for value in values) or any(z_standard_error(u, ones) is None for u in units):
+    if any(abs(value) >= 1 - 1e-12 for value in (rho_old, rho_new)) or any(z_standard_error(u, ones) is None for u in units):
         return undefined(name, "perfect_association", n=n, n_dropped=dropped, details=details)
     z = np.arctanh(units[1]) - np.arctanh(units[0])
     se = math.sqrt((n - 1) / n * float(((z - z.mean()) ** 2).sum()))
-    value = math.atanh(values[1]) - math.atanh(values[0])
+    value = math.atanh(rho_new) - math.atanh(rho_old)
     half = t_quantile(tail_probability(level, "two"), n - 1) * se
     p = 1.0 if value == 0 else 2 * t_cdf(-abs(value) / se, n - 1) if se > 0 else None
     return Stat(

@@ -81,6 +81,11 @@ def group_codes(labels: Sequence[Any] | npt.NDArray[Any]) -> tuple[list[Any], In
     return levels.tolist(), index.astype(np.int64).ravel()
 
 
+def weighted_counts(index: Ints, weights: Floats, size: int) -> Floats:
+    """Sum of the weights at each index 0..size-1."""
+    return np.bincount(index, weights=weights, minlength=size).astype(np.float64, copy=False)
+
+
 @dataclass(frozen=True, slots=True)
 class Counts:
     """A sample as its distinct values (ascending) and how often each occurs."""
@@ -92,7 +97,7 @@ class Counts:
     @property
     def n(self) -> int:
         """Number of observations."""
-        return int(round(float(self.counts.sum())))
+        return round(float(self.counts.sum()))
 
     @property
     def mean(self) -> float:
@@ -188,17 +193,17 @@ class PairTable:
     @property
     def n(self) -> int:
         """Number of complete pairs."""
-        return int(round(float(self.counts.sum())))
+        return round(float(self.counts.sum()))
 
     @property
     def x_counts(self) -> Floats:
         """Pairs at each x level."""
-        return np.bincount(self.x_index, weights=self.counts, minlength=len(self.x_levels))
+        return weighted_counts(self.x_index, self.counts, len(self.x_levels))
 
     @property
     def y_counts(self) -> Floats:
         """Pairs at each y level."""
-        return np.bincount(self.y_index, weights=self.counts, minlength=len(self.y_levels))
+        return weighted_counts(self.y_index, self.counts, len(self.y_levels))
 
     @property
     def x(self) -> Floats:
@@ -240,7 +245,7 @@ class PairTable:
 def _merged(values: Floats, counts: Floats, n_dropped: int) -> Counts:
     """Counts of `values`, equal values merged; a rounding error of subtraction does not make a new level."""
     levels, index = np.unique(np.round(values, 12), return_inverse=True)
-    merged = np.bincount(index.ravel(), weights=counts, minlength=len(levels))
+    merged = weighted_counts(index.ravel(), counts, len(levels))
     keep = merged > 0
     return Counts(levels[keep] + 0.0, merged[keep], n_dropped)
 

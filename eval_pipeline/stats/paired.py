@@ -12,7 +12,7 @@ import numpy as np
 
 from .counts import Counts, Numbers, PairTable, Sample, as_counts, as_floats, as_pairs
 from .quantiles import binomial_cdf, normal_cdf, normal_quantile, t_cdf, t_quantile, tail_probability
-from .stat import Sided, Stat, undefined
+from .stat import Sided, Stat, Status, undefined
 
 
 def _differences(old: Sample | PairTable, new: Numbers | None) -> Counts:
@@ -80,7 +80,7 @@ def mcnemar(worse: int, better: int) -> Stat:
 
 def _tost(
     name: str, differences: Counts, margin: float, alpha: float, centre: float, se: float, df: int | None,
-    status: str, reason: str | None,
+    status: Status, reason: str | None,
 ) -> Stat:  # fmt: skip
     def tail(x: float) -> float:
         return t_cdf(x, df) if df is not None else normal_cdf(x)
@@ -92,7 +92,7 @@ def _tost(
         name=name, value=differences.mean, n=differences.n, n_dropped=differences.n_dropped, p=p,
         lower=min(centre - half, differences.mean), upper=max(centre + half, differences.mean), level=1 - 2 * alpha,
         sided="two", method="tost_t" if df is not None else "tost_bonett_price", estimand="population",
-        status=status, reason=reason,  # type: ignore[arg-type]
+        status=status, reason=reason,
         details={"p_lower": p_lower, "p_upper": p_upper, "margin": margin, "is_equivalent": p < alpha, "se": se},
     )  # fmt: skip
 

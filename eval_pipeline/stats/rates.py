@@ -6,6 +6,8 @@ Means of graded scores are in `means`.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -68,10 +70,10 @@ def clopper_pearson(
 
 
 def clustered_share(
-    outcomes: Numbers, clusters: object, level: float = 0.95, *, name: str = "share", sided: Sided = "two"
+    outcomes: Numbers, clusters: Sequence[Any], level: float = 0.95, *, name: str = "share", sided: Sided = "two"
 ) -> Stat:
     """Share of 1 among 0/1 outcomes that come in clusters: Clopper-Pearson at the effective n (Korn & Graubard 1998)."""
-    _, group = group_codes(clusters)  # type: ignore[arg-type]
+    _, group = group_codes(clusters)
     (values, groups), dropped = complete(outcomes, group.astype(np.float64))
     n = len(values)
     if n == 0:
