@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .correlation import association
+from .correlation import adversarial_pair, association
 from .counts import Floats, Numbers, PairTable, as_floats, as_pairs
 from .paired import paired_difference
 from .permutation import sign_flip
@@ -92,6 +92,9 @@ def gwet_ac2(
 ) -> Stat:
     """Gwet's AC2 with quadratic weights (Gwet 2008), linearised standard error, t(n-1); the upper limit is at most 1.
 
+    One grade only is undefined (`no_variation`), as for kappa. Perfect agreement has no standard error: its limits are
+    those with one pair of the two extreme grades added (`fallback`).
+
     Args:
         levels: The scale. AC2 depends on how many levels it has; without it the grades that occur are taken.
         a: One column or a `PairTable`. b: the other column. level: of the limits.
@@ -105,7 +108,7 @@ def gwet_ac2(
     if (scale[position_a] != table.x).any() or (scale[position_b] != table.y).any():
         raise ValueError(f"{name}: a grade is not on the scale {scale.tolist()}.")
     q = len(scale)
-    if q < 2:
+    if len(np.union1d(table.x, table.y)) < 2:
         return undefined(name, "no_variation", n=n, n_dropped=table.n_dropped)
     weights = 1 - ((scale[:, None] - scale[None, :]) / (scale[-1] - scale[0])) ** 2
     share = (
@@ -121,6 +124,13 @@ def gwet_ac2(
     influence = (agree - pe) / (1 - pe) - 2 * (1 - value) * (own_pe - pe) / (1 - pe)
     se = math.sqrt(float(table.counts @ (influence - value) ** 2) / (n * (n - 1)))
     half = t_quantile(tail_probability(level, "two"), n - 1) * se
+    if bool((agree >= 1).all()):
+        worse = gwet_ac2(adversarial_pair(table, 1.0), levels=scale.tolist(), level=level)
+        return Stat(
+            name=name, value=value, n=n, n_dropped=table.n_dropped, lower=worse.lower, upper=1.0, level=level,
+            sided="two", method="gwet_linearised", estimand="population", status="fallback",
+            reason="perfect_association", details={"pa": pa, "pe": pe, "level_count": q},
+        )  # fmt: skip
     return Stat(
         name=name, value=value, n=n, n_dropped=table.n_dropped, lower=max(-1.0, value - half), upper=min(1.0, value + half),
         level=level, sided="two", method="gwet_linearised", estimand="population",

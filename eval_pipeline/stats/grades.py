@@ -210,9 +210,9 @@ def invalid_by_group(invalid: Sequence[int], total: Sequence[int]) -> Stat:
         return undefined(name, "no_variation", n=everything)
     table = np.stack([bad, n - bad])
     exact = len(n) == 2
-    _, p, *_ = fisher_exact(table) if exact else chi2_contingency(table, correction=False)
+    result: Any = fisher_exact(table) if exact else chi2_contingency(table, correction=False)
     return Stat(
-        name=name, value=float(np.ptp(bad / n)), n=everything, p=min(1.0, float(p)),
+        name=name, value=float(np.ptp(bad / n)), n=everything, p=min(1.0, float(result.pvalue)),
         method="fisher_exact" if exact else "chi_squared", estimand="fixed_set",
         details={"shares": bad / n},
     )  # fmt: skip

@@ -12,7 +12,7 @@ import numpy as np
 
 from .counts import Counts, Numbers, PairTable, Sample, as_counts, as_floats, as_pairs
 from .quantiles import binomial_cdf, normal_cdf, normal_quantile, t_cdf, t_quantile, tail_probability
-from .stat import Sided, Stat, Status, undefined
+from .stat import Sided, Stat, undefined
 
 
 def _differences(old: Sample | PairTable, new: Numbers | None) -> Counts:
@@ -79,9 +79,8 @@ def mcnemar(worse: int, better: int) -> Stat:
 
 
 def _tost(
-    name: str, differences: Counts, margin: float, alpha: float, centre: float, se: float, df: int | None,
-    status: Status, reason: str | None,
-) -> Stat:  # fmt: skip
+    differences: Counts, margin: float, alpha: float, centre: float, se: float, df: int | None
+) -> Stat:
     def tail(x: float) -> float:
         return t_cdf(x, df) if df is not None else normal_cdf(x)
 
@@ -89,10 +88,9 @@ def _tost(
     half = (t_quantile(1 - alpha, df) if df is not None else normal_quantile(1 - alpha)) * se
     p = max(p_lower, p_upper)
     return Stat(
-        name=name, value=differences.mean, n=differences.n, n_dropped=differences.n_dropped, p=p,
+        name="equivalence", value=differences.mean, n=differences.n, n_dropped=differences.n_dropped, p=p,
         lower=min(centre - half, differences.mean), upper=max(centre + half, differences.mean), level=1 - 2 * alpha,
         sided="two", method="tost_t" if df is not None else "tost_bonett_price", estimand="population",
-        status=status, reason=reason,
         details={"p_lower": p_lower, "p_upper": p_upper, "margin": margin, "is_equivalent": p < alpha, "se": se},
     )  # fmt: skip
 
@@ -110,13 +108,16 @@ def equivalence(
         return undefined("equivalence", "n_zero", n_dropped=differences.n_dropped)
     _check_margin(margin)
     centre, se = _pseudo(differences, 1.0)
-    return _tost("equivalence", differences, margin, alpha, centre, se, None, "ok", None)
+    return _tost(differences, margin, alpha, centre, se, None)
 
 
 def equivalence_t(
     old: Sample | PairTable, new: Numbers | None = None, margin: float = 0.03, alpha: float = 0.05
 ) -> Stat:
-    """The textbook paired-t TOST. Differences without variance fall back to `equivalence`, never to p = 0."""
+    """The textbook paired-t TOST, for comparison; differences without variance are undefined (`zero_variance`).
+
+    Decisions use `equivalence`, which is defined there and never gives p = 0.
+    """
     differences = _differences(old, new)
     n = differences.n
     if n < 2:
@@ -124,9 +125,8 @@ def equivalence_t(
     _check_margin(margin)
     variance = differences.variance * n / (n - 1)
     if variance < 1e-18:
-        centre, se = _pseudo(differences, 1.0)
-        return _tost("equivalence", differences, margin, alpha, centre, se, None, "fallback", "zero_variance")
-    return _tost("equivalence", differences, margin, alpha, differences.mean, math.sqrt(variance / n), n - 1, "ok", None)
+        return undefined("equivalence", "zero_variance", n=n, n_dropped=differences.n_dropped)
+    return _tost(differences, margin, alpha, differences.mean, math.sqrt(variance / n), n - 1)
 
 
 def _check_margin(margin: float) -> None:

@@ -205,7 +205,6 @@ def rogan_gladen(
         shift = 2 * z * z * (theta * se_term - (1 - theta) * sp_term)
         se = math.sqrt(p * (1 - p) / (n + z * z) + theta**2 * se_term + (1 - theta) ** 2 * sp_term) / informative
         lower, upper = (min(1.0, max(0.0, theta + shift + sign * z * se)) for sign in (-1, 1))
-        lower, upper = min(lower, value), max(upper, value)
     clipped = raw != value
     return Stat(
         name=name, value=value, n=n, lower=lower, upper=upper, level=level, sided=sided, method="lang_reiczigel",
