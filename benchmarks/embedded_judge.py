@@ -25,7 +25,7 @@ GRADES = {"answer_accuracy": (0, 2, 4), "context_relevance": (0, 1, 2)}
 def judged(metric: str, **inputs: object) -> float:
     """The score the product computes: the mean of both templates' grades over the highest grade."""
     grades = GRADES[metric]
-    replies = [reply_text(f"{metric}.{view}", {**inputs, "grades": grades}) for view in (1, 2)]
+    replies = [reply_text(f"{metric}.{view}", inputs, grades) for view in (1, 2)]
     return sum(json.loads(reply)["grade"] for reply in replies) / (len(replies) * grades[-1])
 
 

@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from collections.abc import Callable, Mapping, Sequence
 
+from eval_pipeline.chat import ChatReply, ChatRequest, ModelIdentity
 from eval_pipeline.llm.overlap import compare, is_noncommittal
 from eval_pipeline.llm.overlap_support import relevance, support
 from eval_pipeline.llm.overlap_text import sentences
 
+# Part of the judge's identity: rises with every change that can move a grade.
 MODEL = "overlap_judge-1"
 
 Texts = Mapping[str, object]
@@ -111,10 +114,10 @@ def general_quality(inputs: Texts, view: int) -> float:
 
 
 def preference(inputs: Texts, view: int) -> float:
-    """1 when response A is better, 0 when B is, .5 when no difference shows; the order of the two changes nothing."""
+    """1 when the first response is better, 0 when the second is, .5 when no difference shows; order changes nothing."""
     first, second = (
         general_quality({**inputs, "response": _text(inputs, *names)}, view)
-        for names in (("response_a", "a", "first", "response_1"), ("response_b", "b", "second", "response_2"))
+        for names in (("response_a", "first", "response_1"), ("response_b", "second", "response_2", "rival_response"))
     )
     return 0.5 if abs(first - second) < 0.05 else float(first > second)
 
@@ -143,7 +146,7 @@ def _scorer(family: str, inputs: Texts) -> Callable[[Texts, int], float]:
     if family.startswith("context_precision"):
         return context_use
     names = {name for name, value in inputs.items() if value}
-    if names & {"response_a", "response_b"}:
+    if names & {"response_a", "response_b", "response_2", "second", "rival_response"}:
         return preference
     if names & {"claim", "statement"}:
         return claim_support
@@ -166,22 +169,62 @@ def _pick(grades: Sequence[object], share: float) -> object:
     return grades[min(len(grades) - 1, int(share * (len(grades) - 1) + 0.5))]
 
 
-def reply_text(template_id: str, inputs: Texts) -> str:
+def _grade_field(schema: Mapping[str, object] | None) -> str:
+    properties = (schema or {}).get("properties")
+    names = list(properties) if isinstance(properties, Mapping) else []
+    return next((name for name in ("grade", "verdict", "score", "rating") if name in names), "grade")
+
+
+def _family(template_id: str) -> tuple[str, int]:
+    """The family and the view of a template id: "answer_accuracy.2" is view 2 of "answer_accuracy"."""
+    family, _, last = template_id.rpartition(".")
+    return (family, 2 if last == "2" else 1) if family and last.isdigit() else (template_id, 1)
+
+
+def reply_text(
+    template_id: str, inputs: Texts, grades: Sequence[object] = (), schema: Mapping[str, object] | None = None
+) -> str:
     """The judge's reply to one question, as JSON.
 
     Args:
         template_id: family and view, as in "answer_accuracy.2"; unknown families are judged by their inputs.
-        inputs: the structured texts, and `grades`: the allowed grades, ascending.
+        inputs: the structured texts behind the prompt, by variable name.
+        grades: the allowed grades, ascending. In a comparison the highest says that the first response is better.
+        schema: of the reply; says whether claims, a question or a grade is wanted where the family does not.
     """
-    family, _, last = template_id.rpartition(".")
-    family, view = (family, 2 if last == "2" else 1) if last.isdigit() else (template_id, 1)
-    if family.split(".")[0] in ("claims", "decomposition"):
+    family, view = _family(template_id)
+    properties = (schema or {}).get("properties")
+    wanted = set(properties) if isinstance(properties, Mapping) else set()
+    if family.split(".")[0] in ("claims", "decomposition") or ("claims" in wanted and not grades):
         return json.dumps({"claims": claims_of(_text(inputs, "text", "response", "reference"))}, ensure_ascii=False)
-    if "question" in family or family.startswith("answer_relevancy"):
+    if not grades and ("question" in wanted or "question" in family or family.startswith("answer_relevancy")):
         response = _text(inputs, "response", "answer")
         stated = claims_of(response)
         reply = {"question": stated[0] if stated else response, "is_noncommittal": is_noncommittal(response)}
         return json.dumps(reply, ensure_ascii=False)
-    grades = inputs.get("grades")
-    allowed = tuple(grades) if isinstance(grades, list | tuple) and grades else _DEFAULT_GRADES.get(family, (0, 1))
-    return json.dumps({"grade": _pick(allowed, _scorer(family, inputs)(inputs, view))}, ensure_ascii=False)
+    allowed = tuple(grades) or _DEFAULT_GRADES.get(family, (0, 1))
+    grade = _pick(allowed, _scorer(family, inputs)(inputs, view))
+    return json.dumps({_grade_field(schema): grade}, ensure_ascii=False)
+
+
+class OverlapJudge:
+    """The embedded default judge: deterministic, free, offline, and a baseline only."""
+
+    @property
+    def identity(self) -> ModelIdentity:
+        """Who answers; the version in the name moves with the scoring."""
+        return ModelIdentity(endpoint="embedded", model=MODEL)
+
+    async def reply(self, request: ChatRequest) -> ChatReply:
+        """Answers from `inputs` alone; a re-ask or another sample gets the same reply."""
+        started = time.perf_counter()
+        text = reply_text(request.template_id, request.inputs, request.grades, request.schema)
+        return ChatReply(
+            text=text,
+            model=MODEL,
+            input_tokens=0,
+            cached_input_tokens=0,
+            output_tokens=0,
+            cost_usd=0.0,
+            latency_seconds=time.perf_counter() - started,
+        )
