@@ -1,0 +1,218 @@
+"""The one error family. Each class takes its culprits as data and writes its own message: what, which, what to do.
+
+    EvalPipelineError                     exit code
+    ├── UsageError                        2   the command or configuration is wrong; nothing was written
+    │   ├── ProjectNotFound
+    │   ├── ConfigurationInvalid
+    │   ├── UnknownName
+    │   ├── FileUnreadable
+    │   ├── DatasetInvalid
+    │   ├── DatasetNotFound
+    │   ├── MessageRequired
+    │   ├── TagExists
+    │   ├── PromptInvalid
+    │   ├── NotWritable
+    │   ├── QueryFailed
+    │   ├── NothingPublished
+    │   ├── EvaluationNotFound
+    │   ├── LabelsInvalid
+    │   ├── SystemMisconfigured
+    │   ├── ExtraMissing
+    │   └── JudgeMisconfigured
+    ├── Refused                           3   the gate's BLOCKED: it could run, and must not
+    │   ├── SelfEvaluation
+    │   ├── FloatingJudge
+    │   └── EmptyDataset
+    └── Stopped                           5   operational and resumable
+        ├── ProviderStopped
+        ├── JudgeIdentityMismatch
+        ├── BudgetReached
+        └── Interrupted                   130
+
+None of these classes knows how its culprits were found.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from typing import ClassVar
+
+from eval_pipeline.vocabulary import Language
+
+
+class EvalPipelineError(Exception):
+    """Base of the family. A subclass gives `english` and `korean`, two `str.format` templates over the same facts.
+
+    Args:
+        **facts: the culprits. A fact that the template needs and nobody gave is a KeyError here, not at printing.
+    """
+
+    exit_code: ClassVar[int] = 2
+    english: ClassVar[str] = "{what}"
+    korean: ClassVar[str] = "{what}"
+
+    def __init__(self, **facts: object) -> None:
+        self.facts = facts
+        super().__init__(self.message(Language.EN))
+        self.message(Language.KO)
+
+    def message(self, language: Language) -> str:
+        """The message in one language: what is wrong, which thing, what to do."""
+        template = self.korean if language == Language.KO else self.english
+        return template.format_map(self.facts)
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """The known name closest to a mistyped one, or an empty string when none is close."""
+    return next(iter(difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)), "")
+
+
+class UsageError(EvalPipelineError):
+    """The command or the configuration is wrong; nothing was written."""
+
+
+class ProjectNotFound(UsageError):
+    english = "No evaluation.yaml in {folder} or any folder above it. Run `eval-pipeline init DIR`, or set EVAL_PROJECT."
+    korean = "{folder}와 그 상위 폴더에 evaluation.yaml이 없습니다. `eval-pipeline init DIR`을 실행하거나 EVAL_PROJECT를 지정하세요."
+
+
+class ConfigurationInvalid(UsageError):
+    """`problems` is one line each: where in the file, what is wrong, and the nearest valid name."""
+
+    english = "{path} is not valid:\n{problems}\nCorrect these and run `eval-pipeline check`."
+    korean = "{path}에 잘못된 곳이 있습니다:\n{problems}\n고친 뒤 `eval-pipeline check`를 실행하세요."
+
+
+class UnknownName(UsageError):
+    """A name given on the command line or in a file that nothing has."""
+
+    english = "There is no {kind} named {name!r}.{hint} Known: {known}."
+    korean = "이름이 {name!r}인 {kind}이(가) 없습니다.{hint} 사용할 수 있는 이름: {known}."
+
+    def __init__(self, *, kind: str, name: str, known: Iterable[str]) -> None:
+        names = sorted(known)
+        close = nearest(name, names)
+        super().__init__(
+            kind=kind, name=name, known=", ".join(names) or "-", hint=f" → {close!r}?" if close else "",
+        )
+
+
+class FileUnreadable(UsageError):
+    english = "Cannot read {path}: {reason}. Check the path and its permissions."
+    korean = "{path} 파일을 읽을 수 없습니다: {reason}. 경로와 권한을 확인하세요."
+
+
+class DatasetInvalid(UsageError):
+    """`problems` is one line each: file, line, field, what is wrong. All of them, not the first."""
+
+    english = "{path} has {count} problem(s); nothing was written:\n{problems}"
+    korean = "{path}에서 문제 {count}건을 찾았으며 아무것도 쓰지 않았습니다:\n{problems}"
+
+
+class DatasetNotFound(UsageError):
+    english = "Dataset {name!r} has no version {version!r}. `eval-pipeline dataset log {name}` lists what there is."
+    korean = "데이터셋 {name!r}에 버전 {version!r}이(가) 없습니다. `eval-pipeline dataset log {name}`으로 목록을 보세요."
+
+
+class MessageRequired(UsageError):
+    english = "A dataset version needs a message that says why it changed. Add `--message \"...\"`."
+    korean = "데이터셋 버전에는 변경 이유가 필요합니다. `--message \"...\"`를 추가하세요."
+
+
+class TagExists(UsageError):
+    english = "Tag {tag!r} of dataset {name!r} already names version {version}; tags do not move. Choose a new tag."
+    korean = "데이터셋 {name!r}의 태그 {tag!r}은(는) 이미 버전 {version}을 가리키며 옮길 수 없습니다. 새 태그를 쓰세요."
+
+
+class PromptInvalid(UsageError):
+    english = "Prompt {prompt} is not usable: {reason}. Released prompts do not change; add a new version instead."
+    korean = "프롬프트 {prompt}을(를) 쓸 수 없습니다: {reason}. 배포된 프롬프트는 고치지 말고 새 버전을 추가하세요."
+
+
+class NotWritable(UsageError):
+    english = "Cannot write {path}: {reason}. Choose another folder or fix its permissions."
+    korean = "{path}에 쓸 수 없습니다: {reason}. 다른 폴더를 고르거나 권한을 고치세요."
+
+
+class QueryFailed(UsageError):
+    english = "The query failed: {reason}"
+    korean = "질의가 실패했습니다: {reason}"
+
+
+class NothingPublished(UsageError):
+    english = "There is no published database at {path} yet. Run `eval-pipeline run` or `eval-pipeline demo` first."
+    korean = "{path}에 아직 게시된 데이터베이스가 없습니다. 먼저 `eval-pipeline run`이나 `eval-pipeline demo`를 실행하세요."
+
+
+class EvaluationNotFound(UsageError):
+    english = "No evaluation matches {selector!r}. `eval-pipeline evaluations` lists them."
+    korean = "{selector!r}에 맞는 평가가 없습니다. `eval-pipeline evaluations`로 목록을 보세요."
+
+
+class LabelsInvalid(UsageError):
+    english = "{path}: {count} label row(s) cannot be used:\n{problems}"
+    korean = "{path}: 쓸 수 없는 라벨 행이 {count}건 있습니다:\n{problems}"
+
+
+class SystemMisconfigured(UsageError):
+    english = "System {system!r} cannot be asked: {reason}."
+    korean = "시스템 {system!r}에 물어볼 수 없습니다: {reason}."
+
+
+class ExtraMissing(UsageError):
+    english = "{feature} needs an optional package. Install it with `pip install 'eval-pipeline[{extra}]'`."
+    korean = "{feature} 기능에는 추가 패키지가 필요합니다. `pip install 'eval-pipeline[{extra}]'`로 설치하세요."
+
+
+class JudgeMisconfigured(UsageError):
+    english = "Judge {judge!r} cannot be used: {reason}."
+    korean = "심판 {judge!r}을(를) 쓸 수 없습니다: {reason}."
+
+
+class Refused(EvalPipelineError):
+    """It could run, and must not: the result would mislead."""
+
+    exit_code = 3
+
+
+class SelfEvaluation(Refused):
+    english = "Judge {judge!r} ({judge_model}) is the model inside system {system!r}; a model does not grade itself. Choose another judge."
+    korean = "심판 {judge!r}({judge_model})은 시스템 {system!r} 안의 모델과 같습니다. 모델은 자신을 채점하지 않습니다. 다른 심판을 고르세요."
+
+
+class FloatingJudge(Refused):
+    english = "Judge {judge!r} names {model!r}, an alias that moves. Pin a dated snapshot, or set `allow_floating: true` to mark every result unpinned."
+    korean = "심판 {judge!r}의 모델 {model!r}은 움직이는 별칭입니다. 날짜가 붙은 버전으로 고정하거나, 모든 결과에 unpinned 표시를 남기려면 `allow_floating: true`를 쓰세요."
+
+
+class EmptyDataset(Refused):
+    english = "Dataset {name!r} has no items, so there is nothing to evaluate. Add items with `eval-pipeline dataset add`."
+    korean = "데이터셋 {name!r}에 항목이 없어 평가할 것이 없습니다. `eval-pipeline dataset add`로 항목을 추가하세요."
+
+
+class Stopped(EvalPipelineError):
+    """Operational and resumable: what was paid for is kept; the same command goes on from here."""
+
+    exit_code = 5
+
+
+class ProviderStopped(Stopped):
+    english = "{endpoint} stopped the run: {reason}. Fix this, then run the same command again: answered questions are not asked twice."
+    korean = "{endpoint}이(가) 실행을 멈췄습니다: {reason}. 해결한 뒤 같은 명령을 다시 실행하면 이미 받은 답은 다시 묻지 않습니다."
+
+
+class JudgeIdentityMismatch(Stopped):
+    english = "Judge {judge!r} declares {declared!r} but the endpoint answered as {returned!r}. Correct `model:` or declare the rewriting with `returns:`."
+    korean = "심판 {judge!r}은(는) {declared!r}로 선언되었지만 엔드포인트는 {returned!r}로 답했습니다. `model:`을 고치거나 `returns:`로 바뀌는 이름을 선언하세요."
+
+
+class BudgetReached(Stopped):
+    english = "The limit {limit} was reached ({spent}). Results so far are partial and valid; raise the limit and run again to finish."
+    korean = "한도 {limit}에 도달했습니다({spent}). 지금까지의 결과는 부분 결과이며 유효합니다. 한도를 올려 다시 실행하면 이어집니다."
+
+
+class Interrupted(Stopped):
+    exit_code = 130
+    english = "Interrupted. Answers received so far are kept; run the same command again to go on."
+    korean = "중단되었습니다. 지금까지 받은 답은 보관되며, 같은 명령을 다시 실행하면 이어집니다."

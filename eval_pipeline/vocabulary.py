@@ -1,0 +1,125 @@
+"""The words every layer shares. Only enumerations of fixed strings belong here, no behaviour.
+
+Each value is what is written to tables, JSON and SQL, so renaming one is a migration.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+
+
+class Language(StrEnum):
+    """A language in which prompts, messages and reports exist."""
+
+    KO = "ko"
+    EN = "en"
+
+
+class Outcome(StrEnum):
+    """What became of one question put to a judge. Only `GRADED` carries a usable answer."""
+
+    GRADED = "graded"
+    OFF_SCALE = "off_scale"
+    UNPARSEABLE = "unparseable"
+    REFUSED = "refused"
+    TRUNCATED = "truncated"
+    EMPTY = "empty"
+    TOO_LONG = "too_long"
+    PROVIDER_ERROR = "provider_error"
+    TIMEOUT = "timeout"
+    NOT_ASKED = "not_asked"
+    SKIPPED = "skipped"
+
+
+class ScoreStatus(StrEnum):
+    """Why a score has a value or has none."""
+
+    SCORED_BOTH = "scored_both"
+    SCORED_SINGLE = "scored_single"
+    SCORED = "scored"
+    NO_RESPONSE = "no_response"
+    INVALID = "invalid"
+    NO_CLAIMS = "no_claims"
+    NOT_APPLICABLE = "not_applicable"
+    NOT_ASKED = "not_asked"
+
+
+SCORED_STATUSES = (ScoreStatus.SCORED_BOTH, ScoreStatus.SCORED_SINGLE, ScoreStatus.SCORED)
+
+
+class Expects(StrEnum):
+    """What kind of reply answers a question."""
+
+    GRADE = "grade"
+    CLAIMS = "claims"
+    GENERATED_QUESTION = "generated_question"
+    SIMILARITY = "similarity"
+
+
+class PartSource(StrEnum):
+    """Which text of an item a question, claim or verdict is about."""
+
+    RESPONSE = "response"
+    REFERENCE = "reference"
+    CONTEXT = "context"
+
+
+class GradeMethod(StrEnum):
+    """How a verdict's value came out of the judge's reply."""
+
+    SINGLE = "single"
+    LOG_PROBABILITY = "log_probability"
+    N_SAMPLE = "n_sample"
+    EMBEDDING = "embedding"
+    ENTAILMENT = "entailment"
+
+
+class Provenance(StrEnum):
+    """Where a label comes from. Only `HUMAN` counts towards certifying a judge."""
+
+    HUMAN = "human"
+    CONSTRUCTED = "constructed"
+    MODEL = "model"
+
+
+class CalibrationDecision(StrEnum):
+    """What the labels say of a judge."""
+
+    PASS = "pass"
+    FAIL = "fail"
+    INCONCLUSIVE = "inconclusive"
+    UNTESTED = "untested"
+
+
+class Decision(StrEnum):
+    """What the gate says of an evaluation; also the verdict of a single rule (with `NOT_EVALUATED`)."""
+
+    PASS = "PASS"
+    PASS_UNPROVEN = "PASS_UNPROVEN"
+    INCONCLUSIVE = "INCONCLUSIVE"
+    FAIL = "FAIL"
+    BLOCKED = "BLOCKED"
+    NOT_EVALUATED = "NOT_EVALUATED"
+
+
+class Policy(StrEnum):
+    """The occasion on which the gate decides."""
+
+    PR = "pr"
+    NIGHTLY = "nightly"
+    RELEASE = "release"
+
+
+class NoResponsePolicy(StrEnum):
+    """What a failed response counts in a metric's mean."""
+
+    ZERO = "zero"
+    EXCLUDE = "exclude"
+
+
+class NoClaimsPolicy(StrEnum):
+    """What a response without claims scores."""
+
+    EXCLUDE = "exclude"
+    ZERO = "zero"
+    ONE = "one"
