@@ -1,4 +1,4 @@
-"""Agreement of judges with each other: exact share, quadratic weighted kappa, Gwet's AC2, Krippendorff's alpha, order swap.
+"""Agreement of judges with each other: exact share, weighted kappa, Gwet's AC2, Krippendorff's alpha, order swap.
 
 Two grades of one model under two prompts are parallel forms: this is self-consistency, never agreement with truth.
 Rank correlation with people is in `correlation`.
@@ -132,7 +132,8 @@ def gwet_ac2(
             reason="perfect_association", details={"pa": pa, "pe": pe, "level_count": q},
         )  # fmt: skip
     return Stat(
-        name=name, value=value, n=n, n_dropped=table.n_dropped, lower=max(-1.0, value - half), upper=min(1.0, value + half),
+        name=name, value=value, n=n, n_dropped=table.n_dropped, lower=max(-1.0, value - half),
+        upper=min(1.0, value + half),
         level=level, sided="two", method="gwet_linearised", estimand="population",
         status="ok" if n >= 20 else "low_precision", reason=None if n >= 20 else "n_too_small",
         details={"se": se, "pa": pa, "pe": pe, "level_count": q},

@@ -52,9 +52,7 @@ def _above(table: PairTable) -> tuple[Floats, Floats, Floats]:
     same_x = _greater_in_group(table.x_index, table.y_index, table.counts, columns)
     same_y = _greater_in_group(table.y_index, table.x_index, table.counts, rows)
     swap = rows > columns
-    first, second, width = (
-        (table.y_index, table.x_index, rows) if swap else (table.x_index, table.y_index, columns)
-    )
+    first, second, width = (table.y_index, table.x_index, rows) if swap else (table.x_index, table.y_index, columns)
     # Two indices a < b first differ in one bit: 0 in a, 1 in b, all higher bits equal. Sum over that bit.
     both = np.zeros(len(table.counts))
     for bit in range(int(first.max()).bit_length()):

@@ -1,6 +1,7 @@
 """Rank correlation of two columns: Spearman's rho and Kendall's tau-b with their intervals.
 
-Ceilings and sample sizes are in `ceilings`, the certification rule in `calibration_rule`, agreement in `agreement`.
+Correlation given a third column is in `partial_correlation`, ceilings and sample sizes in `ceilings`, the certification
+rule in `calibration_rule`, agreement in `agreement`.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from .concordance import concordance
-from .counts import Floats, Numbers, PairTable, as_counts, as_floats, as_pairs, complete, weighted_counts
+from .counts import Floats, Numbers, PairTable, as_pairs, complete, weighted_counts
 from .jackknife import ZInterval, bonett_wright, jackknife_interval, without_each_cluster, z_standard_error
 from .quantiles import t_cdf, t_quantile, tail_probability
 from .stat import Sided, Stat, Status, undefined
@@ -25,7 +26,7 @@ def centred_midranks(counts: Floats) -> Floats:
     return np.cumsum(counts) - counts / 2 - counts.sum() / 2
 
 
-def _ratio(numerator: Floats, denominator: Floats) -> Floats:
+def ratio(numerator: Floats, denominator: Floats) -> Floats:
     """numerator / sqrt(denominator), NaN where the denominator vanishes."""
     safe = np.where(denominator > 1e-9, denominator, np.nan)
     return np.clip(numerator / np.sqrt(safe), -1.0, 1.0)
@@ -62,7 +63,7 @@ def spearman_leave_one_out(table: PairTable) -> Floats:
     sxy -= (signed_sum(r, table.y_index, ny) + signed_sum(s, table.x_index, nx)) / 2
     sxx = counts @ r**2 - r**2 - signed_sum(r, table.x_index, nx) + (n - relation.tied_x) / 4
     syy = counts @ s**2 - s**2 - signed_sum(s, table.y_index, ny) + (n - relation.tied_y) / 4
-    return _ratio(sxy, np.maximum(sxx, 0) * np.maximum(syy, 0))
+    return ratio(sxy, np.maximum(sxx, 0) * np.maximum(syy, 0))
 
 
 def _untied(n: float, counts: Floats) -> float:
@@ -86,7 +87,7 @@ def kendall_leave_one_out(table: PairTable) -> Floats:
     score = float(table.counts @ relation.score) / 2 - relation.score
     untied_x = _untied(n, table.x_counts) - (n - relation.tied_x)
     untied_y = _untied(n, table.y_counts) - (n - relation.tied_y)
-    return _ratio(score, untied_x * untied_y)
+    return ratio(score, untied_x * untied_y)
 
 
 def adversarial_pair(table: PairTable, value: float) -> PairTable:
@@ -193,7 +194,13 @@ def kendall_tau_b(
 ) -> Stat:
     """Kendall's tau-b with jackknife-z limits; arguments and refusals as in `spearman`."""
     return association(
-        "kendall_tau_b", as_pairs(x, y), kendall_value, kendall_leave_one_out, level=level, sided=sided, clusters=clusters
+        "kendall_tau_b",
+        as_pairs(x, y),
+        kendall_value,
+        kendall_leave_one_out,
+        level=level,
+        sided=sided,
+        clusters=clusters,
     )
 
 
@@ -239,7 +246,7 @@ def spearman_weighted(x: Numbers, y: Numbers, weights: Numbers) -> Stat:
 
 
 def spearman_difference(human: Numbers, old: Numbers, new: Numbers, level: float = 0.95) -> Stat:
-    """z(rho_new) - z(rho_old) of two judges on the same labels, by the jackknife that deletes the same case from both."""
+    """z(rho_new) - z(rho_old) of two judges on the same labels; the jackknife deletes the same case from both."""
     (h, a, b), dropped = complete(human, old, new)
     name, n = "spearman_z_difference", len(h)
     if n < 4:
@@ -251,7 +258,9 @@ def spearman_difference(human: Numbers, old: Numbers, new: Numbers, level: float
     units = [spearman_leave_one_out(table)[table.cell_of_row] for table in tables]
     details = {"rho_old": rho_old, "rho_new": rho_new}
     ones = np.ones(n)
-    if any(abs(value) >= 1 - 1e-12 for value in (rho_old, rho_new)) or any(z_standard_error(u, ones) is None for u in units):
+    if any(abs(value) >= 1 - 1e-12 for value in (rho_old, rho_new)) or any(
+        z_standard_error(u, ones) is None for u in units
+    ):
         return undefined(name, "perfect_association", n=n, n_dropped=dropped, details=details)
     z = np.arctanh(units[1]) - np.arctanh(units[0])
     se = math.sqrt((n - 1) / n * float(((z - z.mean()) ** 2).sum()))
@@ -262,57 +271,3 @@ def spearman_difference(human: Numbers, old: Numbers, new: Numbers, level: float
         name=name, value=value, n=n, n_dropped=dropped, lower=value - half, upper=value + half, level=level,
         sided="two", p=p, method="jackknife_fisher_z", estimand="population", details=details | {"se_z": se},
     )  # fmt: skip
-
-
-def partial_spearman(
-    score: Numbers, length: Numbers, human: Numbers, level: float = 0.95, *, seed: int = 0, resamples: int = 9999
-) -> Stat:
-    """Rank correlation of score and length given human: (r_sl - r_sh r_lh) / sqrt((1 - r_sh^2)(1 - r_lh^2)).
-
-    Limits by the jackknife on Fisher's z; p by permuting the rank residuals of length given human (Freedman & Lane).
-    """
-    (s, le, h), dropped = complete(score, length, human)
-    name, n = "partial_spearman", len(s)
-    if n < 5:
-        return undefined(name, "n_too_small", n=n, n_dropped=dropped)
-    tables = [PairTable.from_rows(*pair) for pair in ((s, le), (s, h), (le, h))]
-    values = [spearman_value(table) for table in tables]
-    if any(value is None for value in values):
-        return undefined(name, "constant_input", n=n, n_dropped=dropped)
-    point = _partial(*(np.array([value]) for value in values))
-    if np.isnan(point[0]):
-        return undefined(name, "perfect_association", n=n, n_dropped=dropped)
-    units = _partial(*(spearman_leave_one_out(table)[table.cell_of_row] for table in tables))
-    interval = jackknife_interval(float(point[0]), units, np.ones(n), level, "two")
-    low = n < 30 or interval is None
-    return Stat(
-        name=name, value=float(point[0]), n=n, n_dropped=dropped, method="partial_midranks", estimand="population",
-        lower=interval.lower if interval else None, upper=interval.upper if interval else None, level=level,
-        sided="two", p=_residual_permutation(s, le, h, seed, resamples), status="low_precision" if low else "ok",
-        reason="n_too_small" if low else None,
-        details={"seed": seed, "resamples": resamples, "bit_generator": "PCG64"},
-    )  # fmt: skip
-
-
-def _partial(xy: Floats, xz: Floats, yz: Floats) -> Floats:
-    return _ratio(xy - xz * yz, (1 - xz**2) * (1 - yz**2))
-
-
-def _row_ranks(values: Floats) -> Floats:
-    sample = as_counts(values)
-    return centred_midranks(sample.counts)[np.searchsorted(sample.levels, as_floats(values))]
-
-
-def _residual_permutation(x: Floats, y: Floats, z: Floats, seed: int, resamples: int) -> float:
-    control = _row_ranks(z)
-    control /= math.sqrt(float(control @ control))
-    rx, ry = _row_ranks(x), _row_ranks(y)
-    rx, ry = rx - control * (rx @ control), ry - control * (ry @ control)
-    observed = abs(float(rx @ ry)) / math.sqrt(float(ry @ ry))
-    rng, extreme = np.random.default_rng(seed), 0
-    batch = max(1, 4_000_000 // len(rx))
-    for start in range(0, resamples, batch):
-        shuffled = rng.permuted(np.tile(ry, (min(batch, resamples - start), 1)), axis=1)
-        left = np.sqrt(np.maximum(float(ry @ ry) - (shuffled @ control) ** 2, 1e-300))
-        extreme += int((np.abs(shuffled @ rx) / left >= observed - 1e-12).sum())
-    return (extreme + 1) / (resamples + 1)

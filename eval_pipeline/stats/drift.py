@@ -1,4 +1,4 @@
-"""Whether the dataset, or the judge, is still what it was: PSI with its null, canaries, dead and wrong items, saturation."""
+"""Whether dataset and judge are still what they were: PSI with its null, canaries, dead and wrong items, saturation."""
 
 from __future__ import annotations
 
@@ -152,7 +152,12 @@ def dead_items(item_ids: Sequence[Hashable], runs: Sequence[Numbers], systems: S
         return DeadItems(undefined(name, "n_zero", n_dropped=n), (), n, None, False)
     share = int(dead.sum()) / measured
     stat = Stat(
-        name=name, value=share, n=measured, n_dropped=n - measured, method="same_score_in_all_runs", estimand="fixed_set"
+        name=name,
+        value=share,
+        n=measured,
+        n_dropped=n - measured,
+        method="same_score_in_all_runs",
+        estimand="fixed_set",
     )
     ids = tuple(item_ids[column] for column in np.flatnonzero(dead).tolist())
     return DeadItems(stat, ids, n - len(ids), int(perfect.sum()) / measured, share > 0.6)

@@ -50,7 +50,7 @@ def z_standard_error(leave_one_out: Floats, weights: Floats) -> float | None:
 def jackknife_interval(
     value: float, leave_one_out: Floats, weights: Floats, level: float, sided: Sided
 ) -> ZInterval | None:
-    """tanh(z -+ t se) with units - 1 degrees of freedom; None where the jackknife is undefined (perfect association)."""
+    """tanh(z -+ t se) with units - 1 degrees of freedom; None where that is undefined (perfect association)."""
     if abs(value) >= _NEAR_ONE or weights.sum() < 4:
         return None
     se = z_standard_error(leave_one_out, weights)

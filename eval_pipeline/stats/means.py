@@ -165,7 +165,11 @@ def stratified_mean(
             continue
         if part.value is None:
             return undefined(
-                name, "missing_stratum", n=int(used), n_dropped=int(np.isnan(values).sum()), details={"stratum": stratum}
+                name,
+                "missing_stratum",
+                n=int(used),
+                n_dropped=int(np.isnan(values).sum()),
+                details={"stratum": stratum},
             )
         inside = float(np.nanvar(values[rows]))
         effective = float(part.details.get("n_effective", 1.0))

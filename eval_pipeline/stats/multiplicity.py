@@ -80,7 +80,12 @@ def cheapest_judge(candidates: Sequence[JudgeCandidate], bar: float = 0.7, alpha
     lowest = min(candidate.cost_per_1k for candidate in passers)
     near = [candidate for candidate in passers if candidate.cost_per_1k <= lowest * 1.05]
     best = max(near, key=lambda candidate: (candidate.rho.lower or -1.0, -candidate.cost_per_1k))
-    return JudgeChoice(best.name, "cheapest above the bar" if len(near) == 1 else "highest lower limit within 5% of the cheapest", best.name, table)
+    return JudgeChoice(
+        best.name,
+        "cheapest above the bar" if len(near) == 1 else "highest lower limit within 5% of the cheapest",
+        best.name,
+        table,
+    )
 
 
 def cost_per_1k(cost: float, scored_count: int) -> float | None:

@@ -78,9 +78,7 @@ def mcnemar(worse: int, better: int) -> Stat:
     )  # fmt: skip
 
 
-def _tost(
-    differences: Counts, margin: float, alpha: float, centre: float, se: float, df: int | None
-) -> Stat:
+def _tost(differences: Counts, margin: float, alpha: float, centre: float, se: float, df: int | None) -> Stat:
     def tail(x: float) -> float:
         return t_cdf(x, df) if df is not None else normal_cdf(x)
 
@@ -95,9 +93,7 @@ def _tost(
     )  # fmt: skip
 
 
-def equivalence(
-    old: Sample | PairTable, new: Numbers | None = None, margin: float = 0.03, alpha: float = 0.05
-) -> Stat:
+def equivalence(old: Sample | PairTable, new: Numbers | None = None, margin: float = 0.03, alpha: float = 0.05) -> Stat:
     """Two one-sided tests (Schuirmann 1987) that |mean(new - old)| < margin, on the Bonett-Price interval.
 
     Equivalent means that the (1 - 2 alpha) interval lies inside (-margin, margin); p is never 0, also when no case

@@ -9,9 +9,9 @@ from typing import Literal
 
 import numpy as np
 
-from .correlation import partial_spearman
 from .counts import Numbers, complete
 from .paired import paired_difference
+from .partial_correlation import partial_spearman
 from .permutation import sign_flip
 from .quantiles import binomial_cdf, t_cdf, t_quantile
 from .rates import wilson

@@ -93,7 +93,8 @@ def ppi_mean(
     half = q * math.sqrt(judge_variance + label_variance)
     method = "ppi_pseudo_rectifiers" if pseudo_rectifiers else "ppi"
     return Stat(
-        name=name, value=value, n=n, n_dropped=dropped, lower=min(centre - half, value), upper=max(centre + half, value),
+        name=name, value=value, n=n, n_dropped=dropped, lower=min(centre - half, value),
+        upper=max(centre + half, value),
         level=level, sided=sided, method=method, status=status, reason=reason, estimand="population",
         assumptions=("labels are a random sample of this run's cases",),
         details={
@@ -158,7 +159,8 @@ def stratified_ppi_mean(strata: Sequence[Stratum], level: float = 0.95, *, sided
     df = sum(variances) ** 2 / sum(v**2 / (part.n - 1) for v, (_, part) in zip(variances, parts, strict=True))
     half = t_quantile(tail_probability(level, sided), df) * math.sqrt(sum(variances))
     return Stat(
-        name=name, value=value, n=n, n_dropped=dropped, lower=min(centre - half, value), upper=max(centre + half, value),
+        name=name, value=value, n=n, n_dropped=dropped, lower=min(centre - half, value),
+        upper=max(centre + half, value),
         level=level, sided=sided, method="stratified_ppi", estimand="population",
         assumptions=("labels are a random sample within each stratum",),
         details={"df": df, "lam": [part.details["lam"] for _, part in parts]},
@@ -270,6 +272,8 @@ def corrected_quality(
             int((~good & ~passed).sum()), int((~good).sum()), level,
         )  # fmt: skip
         if corrected.value is not None:
-            return CorrectedQuality("rogan_gladen", "labels of another run: assumes stable TPR/TNR", raw, corrected, None)
+            return CorrectedQuality(
+                "rogan_gladen", "labels of another run: assumes stable TPR/TNR", raw, corrected, None
+            )
         return CorrectedQuality("uncorrected", corrected.reason or "undefined", raw, None, None)
     return CorrectedQuality("uncorrected", f"fewer than {MINIMUM_LABELS} random labels of this run", raw, None, None)

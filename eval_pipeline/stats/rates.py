@@ -23,7 +23,13 @@ def _checked(name: str, k: float, n: float) -> Stat | None:
 
 
 def wilson(
-    k: float, n: float, level: float = 0.95, *, name: str = "share", sided: Sided = "two", estimand: Estimand = "population"
+    k: float,
+    n: float,
+    level: float = 0.95,
+    *,
+    name: str = "share",
+    sided: Sided = "two",
+    estimand: Estimand = "population",
 ) -> Stat:
     """Share k/n with the Wilson (1927) score interval. k and n may be effective, not whole, numbers.
 
@@ -44,7 +50,13 @@ def wilson(
 
 
 def clopper_pearson(
-    k: float, n: float, level: float = 0.95, *, name: str = "share", sided: Sided = "two", estimand: Estimand = "population"
+    k: float,
+    n: float,
+    level: float = 0.95,
+    *,
+    name: str = "share",
+    sided: Sided = "two",
+    estimand: Estimand = "population",
 ) -> Stat:
     """Share k/n with the exact interval of Clopper and Pearson (1934).
 
@@ -72,7 +84,7 @@ def clopper_pearson(
 def clustered_share(
     outcomes: Numbers, clusters: Sequence[Any], level: float = 0.95, *, name: str = "share", sided: Sided = "two"
 ) -> Stat:
-    """Share of 1 among 0/1 outcomes that come in clusters: Clopper-Pearson at the effective n (Korn & Graubard 1998)."""
+    """Share of 1 among clustered 0/1 outcomes: Clopper-Pearson at the effective n (Korn & Graubard 1998)."""
     _, group = group_codes(clusters)
     (values, groups), dropped = complete(outcomes, group.astype(np.float64))
     n = len(values)

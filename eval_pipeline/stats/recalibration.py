@@ -73,7 +73,7 @@ def isotonic(judge: Numbers | PairTable, human: Numbers | None = None, *, minimu
 
 
 def _merge_small(counts: Floats, minimum: int) -> np.ndarray:
-    """Block of each level: neighbours joined upward until a block holds `minimum`; a small last block joins the one before."""
+    """Block of each level: neighbours joined upward until a block holds `minimum`; a small last one joins the previous."""
     block = np.zeros(len(counts), dtype=np.int64)
     current, held = 0, 0.0
     for position, count in enumerate(counts):
@@ -99,7 +99,9 @@ def cross_fitted(
     complete_rows = ~(np.isnan(j) | np.isnan(h))
     for part in range(folds):
         held_out = (fold == part) & complete_rows
-        fit = isotonic(j[(fold != part) & complete_rows], h[(fold != part) & complete_rows], minimum_per_level=minimum_per_level)
+        fit = isotonic(
+            j[(fold != part) & complete_rows], h[(fold != part) & complete_rows], minimum_per_level=minimum_per_level
+        )
         if fit.levels and held_out.any():
             result[held_out] = fit.predict(j[held_out])
     return result

@@ -73,7 +73,9 @@ def cvar_lower_limit(
     )  # fmt: skip
 
 
-def low_quantile(scores: Sample, p: float = 0.1, level: float = 0.95, *, sided: Sided = "two", name: str = "q10") -> Stat:
+def low_quantile(
+    scores: Sample, p: float = 0.1, level: float = 0.95, *, sided: Sided = "two", name: str = "q10"
+) -> Stat:
     """The p-quantile (inverse of the distribution function) with its order-statistic interval.
 
     Where no order statistic reaches the level (p = .1: below n = 36 for the lower limit) that limit is None and a note
@@ -90,18 +92,17 @@ def low_quantile(scores: Sample, p: float = 0.1, level: float = 0.95, *, sided: 
 
     tail = 1 - tail_probability(level, sided)
     below, above = _quantile_ranks(n, p, tail)
-    notes = tuple(
-        f"no {side} limit at n = {n}" for side, rank in (("lower", below), ("upper", above)) if rank is None
-    )
+    notes = tuple(f"no {side} limit at n = {n}" for side, rank in (("lower", below), ("upper", above)) if rank is None)
     return Stat(
         name=name, value=order_statistic(max(1, math.ceil(p * n - 1e-9))), n=n, n_dropped=sample.n_dropped,
-        lower=None if below is None else order_statistic(below), upper=None if above is None else order_statistic(above),
+        lower=None if below is None else order_statistic(below),
+        upper=None if above is None else order_statistic(above),
         level=level, sided=sided, method="order_statistics", estimand="population", notes=notes,
     )  # fmt: skip
 
 
 def _quantile_ranks(n: int, p: float, tail: float) -> tuple[int | None, int | None]:
-    """Largest rank whose order statistic is a lower limit, smallest whose is an upper limit, None where there is none."""
+    """Largest rank whose order statistic is a lower limit, smallest that is an upper one, None where there is none."""
     ranks = np.arange(n + 1)
     centre, width = p * n, 8 * math.sqrt(n * p * (1 - p)) + 8
     window = ranks[(ranks >= centre - width) & (ranks <= centre + width)]
@@ -159,7 +160,7 @@ def worst_items(ids: Sequence[Hashable], scores: object, alpha: float = 0.1, cap
 def cvar_change(
     old: object, new: object = None, alpha: float = 0.1, level: float = 0.90, *, seed: int = 0, resamples: int = 9999
 ) -> Stat:
-    """CVaR(new) - CVaR(old) on paired scores with a percentile interval from the multinomial bootstrap: an alert only."""
+    """CVaR(new) - CVaR(old), paired, with a percentile interval from the multinomial bootstrap: an alert only."""
     table = as_pairs(old, new)  # type: ignore[arg-type]
     name, n = "cvar10_change", table.n
     if n == 0:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from collections.abc import Sequence
@@ -11,7 +12,18 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from eval_pipeline.stats import agreement, correlation, grades, means, multiplicity, paired, permutation, quality, tails
+from eval_pipeline.stats import (
+    agreement,
+    correlation,
+    grades,
+    means,
+    multiplicity,
+    paired,
+    partial_correlation,
+    permutation,
+    quality,
+    tails,
+)
 from eval_pipeline.stats.calibration_rule import calibrate
 from eval_pipeline.stats.counts import Counts, PairTable, as_counts
 from eval_pipeline.stats.stat import Stat
@@ -35,7 +47,8 @@ def columns(rows: Sequence[tuple]) -> list[list]:
 def test_width_of_the_bounds_is_the_missing_grade_share(rows: list[tuple]) -> None:
     dual = grades.combine_dual(*columns(rows), GRADES)
     assert dual.upper.mean() - dual.lower.mean() == pytest.approx(dual.missing_grade_share)
-    assert all(low <= value <= high for low, value, high in zip(dual.lower, dual.scores, dual.upper, strict=True) if value is not None)  # fmt: skip
+    triples = zip(dual.lower, dual.scores, dual.upper, strict=True)
+    assert all(low <= value <= high for low, value, high in triples if value is not None)
 
 
 @given(st.lists(st.tuples(GRADE, GRADE), min_size=1, max_size=30))
@@ -147,7 +160,7 @@ def test_holm_is_at_least_the_raw_p_and_keeps_its_order(p_values: list[float | N
     adjusted = multiplicity.holm(p_values)
     known = sorted((p, q) for p, q in zip(p_values, adjusted, strict=True) if p is not None and q is not None)
     assert all(q >= p and q <= 1 for p, q in known)
-    assert all(first[1] <= second[1] for first, second in zip(known, known[1:], strict=False))
+    assert all(first[1] <= second[1] for first, second in itertools.pairwise(known))
     assert [p is None for p in p_values] == [q is None for q in adjusted]
 
 
@@ -156,12 +169,14 @@ def test_holm_is_at_least_the_raw_p_and_keeps_its_order(p_values: list[float | N
 def test_no_statistic_ever_serialises_an_undefined_number(rows: list[tuple]) -> None:
     x, y = columns(rows) if rows else ([], [])
     stats: list[Stat] = [
-        means.mean_interval(x), tails.cvar(x), tails.cvar_lower_limit(x), tails.low_quantile(x), tails.cvar_change(x, y, resamples=50),
+        means.mean_interval(x), tails.cvar(x), tails.cvar_lower_limit(x), tails.low_quantile(x),
+        tails.cvar_change(x, y, resamples=50),
         tails.catastrophic_share(x, 0.25), correlation.spearman(x, y), correlation.kendall_tau_b(x, y),
         correlation.spearman_bonett_wright(x, y), agreement.quadratic_weighted_kappa(x, y), agreement.gwet_ac2(x, y),
         agreement.exact_agreement(x, y), agreement.krippendorff_alpha_ordinal([x, y]), paired.paired_difference(x, y),
         paired.equivalence(x, y), paired.equivalence_t(x, y), paired.noise_floor([x, y]), permutation.sign_flip(x, y),
-        permutation.relabelling([x, y], y), quality.ppi_mean(x, y, y), correlation.partial_spearman(x, y, x, resamples=20),
+        permutation.relabelling([x, y], y), quality.ppi_mean(x, y, y),
+        partial_correlation.partial_spearman(x, y, x, resamples=20),
         correlation.spearman_difference(x, y, x), calibrate(x, y).bias,
     ]  # fmt: skip
     for stat in stats:

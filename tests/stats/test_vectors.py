@@ -10,8 +10,24 @@ from typing import Any
 
 import pytest
 
-from eval_pipeline.stats import agreement, bias, ceilings, correlation, drift, grades, means, multiplicity, paired
-from eval_pipeline.stats import permutation, quality, rates, recalibration, regression_rule, tails
+from eval_pipeline.stats import (
+    agreement,
+    bias,
+    ceilings,
+    correlation,
+    drift,
+    grades,
+    means,
+    multiplicity,
+    paired,
+    partial_correlation,
+    permutation,
+    quality,
+    rates,
+    recalibration,
+    regression_rule,
+    tails,
+)
 from eval_pipeline.stats.calibration_rule import calibrate
 from eval_pipeline.stats.stat import Stat
 
@@ -73,9 +89,7 @@ def _association(function: Any, *names: str) -> Callable[[Vector], Outcome]:
 
 def _spearman_bonett_wright(given: Vector) -> Outcome:
     x, y = _pair(given)
-    return _limits(
-        given, lambda level, sided: correlation.spearman_bonett_wright(x, y, level, sided=sided), "rho"
-    )
+    return _limits(given, lambda level, sided: correlation.spearman_bonett_wright(x, y, level, sided=sided), "rho")
 
 
 def _agreement_block(given: Vector) -> Outcome:
@@ -98,7 +112,9 @@ def _krippendorff(given: Vector) -> Outcome:
 
 
 def _wilson(given: Vector) -> Outcome:
-    return _limits(given, lambda level, sided: rates.wilson(given["k"], given["n"], level, sided=sided), "rate", "p_hat")
+    return _limits(
+        given, lambda level, sided: rates.wilson(given["k"], given["n"], level, sided=sided), "rate", "p_hat"
+    )
 
 
 def _clopper_pearson(given: Vector) -> Outcome:
@@ -190,7 +206,7 @@ def _cluster_se(given: Vector) -> Outcome:
 
 
 def _partial_spearman(given: Vector) -> Outcome:
-    return _flat(correlation.partial_spearman(given["score"], given["length"], given["human"]), "r")
+    return _flat(partial_correlation.partial_spearman(given["score"], given["length"], given["human"]), "r")
 
 
 def _combine_dual(given: Vector) -> Outcome:
@@ -226,7 +242,9 @@ def _sample_size_bar(given: Vector) -> Outcome:
 
 def _bonett_price(given: Vector) -> Outcome:
     differences = given["d"] if "d" in given else [b - a for a, b in zip(*_pair(given), strict=True)]
-    return _limits(given, lambda level, sided: paired.paired_difference(differences, level=level, sided=sided), "mean_diff")
+    return _limits(
+        given, lambda level, sided: paired.paired_difference(differences, level=level, sided=sided), "mean_diff"
+    )
 
 
 def _prediction_limit(given: Vector) -> Outcome:
