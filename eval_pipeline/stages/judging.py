@@ -1,0 +1,91 @@
+"""Samples to verdicts: every question of every metric, all templates at once."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+
+import polars as pl
+
+from eval_pipeline import prompts
+from eval_pipeline.asking import Asked, Asker
+from eval_pipeline.chat import ModelIdentity
+from eval_pipeline.metrics.declaration import Metric, Question, Sample
+from eval_pipeline.metrics.inputs import screen
+from eval_pipeline.tables import VERDICTS
+from eval_pipeline.verdict_rows import Origin, row
+from eval_pipeline.vocabulary import Language
+
+PART_SIZE = 1_000
+"""Items per written part: bounds memory whatever the size of the set."""
+
+
+def judge_key(identity: ModelIdentity, metric: Metric) -> str | None:
+    """Identity of a judge on one metric, under which calibrations, baselines and gates are looked up.
+
+    Covers model, revision, parameters, template texts in both languages and metric version; the endpoint does not
+    count. Null for a metric that asks no judge.
+    """
+    if not metric.template_ids:
+        return None
+    wanted = sorted({*metric.template_ids, *(["claims"] if metric.decomposes else [])})
+    parts = [identity.model, identity.revision, dict(identity.parameters), metric.name, metric.version,
+             [prompts.load(template_id, language).sha256 for template_id in wanted for language in Language]]  # fmt: skip
+    return hashlib.sha256(json.dumps(parts, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
+
+
+async def judge(
+    samples: Sequence[Sample],
+    metrics: Mapping[str, Metric],
+    askers: Mapping[str, Asker],
+    origins: Mapping[str, Origin],
+    on_answer: Callable[[Asked], None] = lambda _: None,
+) -> AsyncIterator[pl.DataFrame]:
+    """Asks every metric's questions about every sample, in parts.
+
+    Args:
+        samples: one per item.
+        metrics: declarations by instance name.
+        askers: the judge of each metric.
+        origins: what each metric's verdicts share.
+        on_answer: called once per answered question, for progress.
+
+    Yields:
+        `verdicts` rows of at most `PART_SIZE` items. An item that the input policy settles asks nothing and has none.
+    """
+    for start in range(0, len(samples), PART_SIZE):
+        part = samples[start : start + PART_SIZE]
+        work = [
+            (sample.item_id, name, _ask_about(sample, metric, askers[name], on_answer))
+            for sample in part
+            for name, metric in metrics.items()
+            if screen(metric, sample) is None
+        ]
+        answers = await asyncio.gather(*(coroutine for _, _, coroutine in work))
+        yield VERDICTS.frame(
+            row(asked, item_id, origins[name])
+            for (item_id, name, _), answer in zip(work, answers, strict=True)
+            for asked in answer
+        )
+
+
+async def _ask_about(sample: Sample, metric: Metric, asker: Asker, on_answer: Callable[[Asked], None]) -> list[Asked]:
+    first = await _ask_all(sample, metric.questions(sample), asker, on_answer)
+    if metric.follow_up is None:
+        return first
+    follow_up = metric.follow_up(sample, [asked.verdict for asked in first])
+    return first + await _ask_all(sample, follow_up, asker, on_answer)
+
+
+async def _ask_all(
+    sample: Sample, questions: Sequence[Question], asker: Asker, on_answer: Callable[[Asked], None]
+) -> list[Asked]:
+    async def one(question: Question) -> Asked:
+        asked = await asker.ask(question, sample.language)
+        on_answer(asked)
+        return asked
+
+    return await asyncio.gather(*map(one, questions))
+

@@ -1,0 +1,112 @@
+"""Verdicts to scores: what each metric makes of the stored verdicts. Asks nothing, so it can be repeated at will."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import polars as pl
+
+from eval_pipeline.metrics.declaration import Metric, Sample, Score, Verdict
+from eval_pipeline.metrics.inputs import screen
+from eval_pipeline.tables import SCORES
+from eval_pipeline.verdict_rows import verdict
+from eval_pipeline.vocabulary import GradeMethod, NoClaimsPolicy, NoResponsePolicy, Outcome, ScoreStatus
+
+
+@dataclass(frozen=True, slots=True)
+class Treatment:
+    """What one metric does with failed responses and responses without claims."""
+
+    no_response: NoResponsePolicy = NoResponsePolicy.ZERO
+    no_claims: NoClaimsPolicy = NoClaimsPolicy.EXCLUDE
+
+
+def score(
+    samples: Sequence[Sample],
+    items: pl.DataFrame,
+    verdicts: pl.DataFrame,
+    metrics: Mapping[str, Metric],
+    treatments: Mapping[str, Treatment],
+    judge_keys: Mapping[str, str | None],
+    evaluation_id: str,
+) -> pl.DataFrame:
+    """One `scores` row for every metric and sample, whatever became of its questions."""
+    facts = {item_id: (stratum, cluster, sha) for item_id, stratum, cluster, sha in
+             items.select("item_id", "stratum", "cluster_id", "content_sha256").iter_rows()}  # fmt: skip
+    found = _by_metric_and_item(verdicts)
+    rows = []
+    for name, metric in metrics.items():
+        treatment, of_metric = treatments.get(name, Treatment()), _one_method(found.get(name, {}))
+        for sample in samples:
+            stratum, cluster_id, item_sha256 = facts[sample.item_id]
+            value = score_one(metric, sample, of_metric.get(sample.item_id, []), treatment)
+            rows.append(
+                _row(value, metric, sample)
+                | {"evaluation_id": evaluation_id, "metric": name, "item_id": sample.item_id, "stratum": stratum,
+                   "cluster_id": cluster_id, "item_sha256": item_sha256, "judge_key": judge_keys.get(name)}
+            )  # fmt: skip
+    return SCORES.frame(rows)
+
+
+def score_one(metric: Metric, sample: Sample, verdicts: Sequence[Verdict], treatment: Treatment = Treatment()) -> Score:  # noqa: B008
+    """The score of one response: by the input policy where that settles it, else by the metric."""
+    settled = screen(metric, sample, treatment.no_response, treatment.no_claims)
+    if settled is not None:
+        return settled
+    if any(one.outcome == Outcome.NOT_ASKED for one in verdicts):
+        return Score(ScoreStatus.NOT_ASKED, lower=0.0, upper=1.0, outcomes=(Outcome.NOT_ASKED,))
+    return metric.score(sample, verdicts)
+
+
+def content_sha256(metric: Metric, sample: Sample) -> str:
+    """Hash of exactly the fields the metric needs: what labels and baselines attach to."""
+    fields = {name: getattr(sample, name) for name in sorted(metric.needs)}
+    text = json.dumps(fields, sort_keys=True, ensure_ascii=False, default=list)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _by_metric_and_item(verdicts: pl.DataFrame) -> dict[str, dict[str, list[Verdict]]]:
+    found: dict[str, dict[str, list[Verdict]]] = defaultdict(lambda: defaultdict(list))
+    wanted = ["metric", "item_id", "part_source", "part_index", "template_id", "sample_index", "expects", "outcome",
+              "grade", "value", "method", "reason", "texts", "is_noncommittal"]  # fmt: skip
+    for stored in verdicts.select(wanted).iter_rows(named=True):
+        found[stored["metric"]][stored["item_id"]].append(verdict(stored))
+    return found
+
+
+def _one_method(of_metric: Mapping[str, list[Verdict]]) -> Mapping[str, list[Verdict]]:
+    """One metric in one run uses one method: where some grades lack log-probabilities, all are read as plain grades."""
+    methods = {one.method for verdicts in of_metric.values() for one in verdicts if one.value is not None}
+    if not {GradeMethod.LOG_PROBABILITY, GradeMethod.SINGLE} <= methods:
+        return of_metric
+    return {item_id: [_plain(one) for one in verdicts] for item_id, verdicts in of_metric.items()}
+
+
+def _plain(one: Verdict) -> Verdict:
+    return replace(one, value=None, method=GradeMethod.SINGLE) if one.method == GradeMethod.LOG_PROBABILITY else one
+
+
+def _row(value: Score, metric: Metric, sample: Sample) -> dict[str, object]:
+    lost = None
+    if value.status == ScoreStatus.SCORED_SINGLE and (value.grade_1 is None) != (value.grade_2 is None):
+        lost = 1 if value.grade_1 is None else 2
+    return {
+        "status": value.status.value,
+        "value": value.value,
+        "lower": value.lower,
+        "upper": value.upper,
+        "reason": value.reason,
+        "grade_1": value.grade_1,
+        "grade_2": value.grade_2,
+        "disagreement": value.disagreement,
+        "lost_side": lost,
+        "part_count": value.part_count,
+        "valid_part_count": value.valid_part_count,
+        "components": json.dumps(dict(value.components), sort_keys=True),
+        "outcomes": [outcome.value for outcome in value.outcomes],
+        "content_sha256": content_sha256(metric, sample),
+    }
