@@ -29,7 +29,7 @@ from eval_pipeline.stats.means import mean_interval, stratified_mean
 from eval_pipeline.stats.multiplicity import JudgeCandidate, cheapest_judge
 from eval_pipeline.stats.paired import paired_difference
 from eval_pipeline.stats.quality import ppi_mean, rogan_gladen
-from eval_pipeline.stats.regression_rule import against_window
+from eval_pipeline.stats.regression_rule import Regression, against_window
 from eval_pipeline.stats.tails import cvar_lower_limit
 
 LEVELS = np.array([0.0, 0.25, 0.5, 0.75, 1.0])
@@ -65,7 +65,7 @@ def share(runs: int, event: Callable[[], bool]) -> float:
 def mean_cells(runs: int, rng: np.random.Generator) -> Iterator[Row]:
     """Coverage of the 95% interval of a mean, rows independent and in clusters."""
     shapes = {
-        "mean .975": (0, 0, 0, 0.1, 0.9),
+        "mean .975": (0, 0, 0.05, 0, 0.95),
         "mean .893": (0.03, 0.04, 0.05, 0.09, 0.79),
         "mean .60": (0.2, 0.1, 0.2, 0.1, 0.4),
     }
@@ -286,6 +286,12 @@ def gate_cells(runs: int, rng: np.random.Generator) -> Iterator[Row]:
 
 
 def _gate(rng: np.random.Generator, n: int, run_sd: float, drop: float, flaky: float, skewed: bool = False) -> bool:
+    return _gate_result(rng, n, run_sd, drop, flaky, skewed).verdict == "regression"
+
+
+def _gate_result(
+    rng: np.random.Generator, n: int, run_sd: float, drop: float, flaky: float, skewed: bool = False
+) -> Regression:
     """One window of 7 runs and one new run of the same system; the new run is `drop` worse."""
     quality = rng.choice(LEVELS, size=n, p=(0.02, 0.03, 0.05, 0.1, 0.8))
     shifts = rng.normal(0, run_sd, 8)
@@ -297,10 +303,61 @@ def _gate(rng: np.random.Generator, n: int, run_sd: float, drop: float, flaky: f
         rise = np.zeros(8)
     runs = np.where(rng.random((8, n)) < fall[:, None], np.maximum(runs - 0.5, 0.0), runs)
     runs = np.where(rng.random((8, n)) < rise[:, None], 1.0, runs)
-    return against_window(list(runs[:7]), runs[7]).verdict == "regression"
+    return against_window(list(runs[:7]), runs[7])
 
 
-QUESTIONS = (mean_cells, calibration_cells, selection_cells, tail_cells, quality_cells, paired_cells, gate_cells)
+def contrast_cells(runs: int, rng: np.random.Generator) -> Iterator[Row]:
+    """What the usual method would do in the same places: the reason for each of ours. No bounds."""
+    from eval_pipeline.stats.correlation import spearman_bonett_wright
+
+    skewed, balanced = judge_table("4/6/90", 0.70), judge_table("15/20/65", 0.70)
+
+    def certified(table: np.ndarray, n: int) -> bool:
+        lower = spearman_bonett_wright(draw_pairs(rng, table, n), sided="one").lower
+        return lower is not None and lower > 0.70
+
+    def any_of_six() -> bool:
+        return any(calibrate(draw_pairs(rng, balanced, 100)).decision == "pass" for _ in range(6))
+
+    def t_covers() -> bool:
+        scores = np.repeat(LEVELS, rng.multinomial(20, (0, 0, 0.05, 0, 0.95)))
+        half = 2.093 * scores.std(ddof=1) / math.sqrt(20)  # t(19), .975
+        return abs(scores.mean() - 0.975) <= half
+
+    def ppi_covers_another_run() -> bool:
+        # Labels where 65% are good, target where 45% are; Se .9 and Sp .8 in both.
+        good, target = rng.random(200) < 0.65, rng.random(1000) < 0.45
+        judged, seen = (
+            np.where(rng.random(len(g)) < 0.9, g, 0) | (~g & (rng.random(len(g)) < 0.2)) for g in (good, target)
+        )
+        stat = ppi_mean(good.astype(float), judged.astype(float), seen.astype(float))
+        return stat.lower <= 0.45 <= stat.upper  # type: ignore[operator]
+
+    def permutation_alone() -> bool:
+        p = _gate_result(rng, 1000, 0.02, 0.0, 0.05).test.p
+        return p is not None and p < 0.05
+
+    for n in (50, 200):
+        rate = share(runs, lambda n=n: certified(skewed, n))
+        yield Row("instead: Bonett-Wright passes a judge at the bar", f"4/6/90, n={n}", rate, runs, None)
+    yield Row("instead: no Holm over 6 judges at the bar", "some passes", share(runs // 4, any_of_six), runs // 4, None)
+    yield Row("instead: t interval of a mean covers", "mean .975, n=20", share(runs, t_covers), runs, None)
+    rate = share(runs, ppi_covers_another_run)
+    yield Row("instead: PPI++ with labels of another run covers", "200 labels at .65, target at .45", rate, runs, None)
+    rate = share(runs // 2, permutation_alone)
+    yield Row("instead: permutation test alone, false alarms", "n=1000, run sd 0.02", rate, runs // 2, None)
+
+
+QUESTIONS = (
+    mean_cells,
+    calibration_cells,
+    selection_cells,
+    tail_cells,
+    quality_cells,
+    paired_cells,
+    gate_cells,
+    contrast_cells,
+)
 
 
 def simulate(runs: int, seed: int) -> list[Row]:

@@ -73,7 +73,7 @@ def isotonic(judge: Numbers | PairTable, human: Numbers | None = None, *, minimu
 
 
 def _merge_small(counts: Floats, minimum: int) -> np.ndarray:
-    """Block of each level: neighbours joined upward until a block holds `minimum`; a small last one joins the previous."""
+    """Block of each level: neighbours joined upward until a block holds `minimum`; a small last one joins back."""
     block = np.zeros(len(counts), dtype=np.int64)
     current, held = 0, 0.0
     for position, count in enumerate(counts):
