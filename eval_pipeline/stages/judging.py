@@ -89,3 +89,12 @@ async def _ask_all(
 
     return await asyncio.gather(*map(one, questions))
 
+
+def count(samples: Sequence[Sample], metrics: Mapping[str, Metric]) -> int:
+    """Questions of the first round; follow-up questions depend on answers and are not known yet."""
+    return sum(
+        len(metric.questions(sample))
+        for metric in metrics.values()
+        for sample in samples
+        if screen(metric, sample) is None
+    )

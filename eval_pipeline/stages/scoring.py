@@ -57,7 +57,8 @@ def score_one(metric: Metric, sample: Sample, verdicts: Sequence[Verdict], treat
     settled = screen(metric, sample, treatment.no_response, treatment.no_claims)
     if settled is not None:
         return settled
-    if any(one.outcome == Outcome.NOT_ASKED for one in verdicts):
+    undecomposed = (sample.claim_outcomes.get(source) == Outcome.NOT_ASKED for source in metric.decomposes)
+    if any(undecomposed) or any(one.outcome == Outcome.NOT_ASKED for one in verdicts):
         return Score(ScoreStatus.NOT_ASKED, lower=0.0, upper=1.0, outcomes=(Outcome.NOT_ASKED,))
     return metric.score(sample, verdicts)
 

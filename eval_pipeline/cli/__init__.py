@@ -1,0 +1,26 @@
+"""The command line: argument shapes and printing, no logic. One module per group of verbs.
+
+Nothing heavier than typer and rich is imported before a verb runs, so `--help` and `query` stay quick.
+"""
+
+from __future__ import annotations
+
+import sys
+
+
+def main() -> None:
+    """Entry point of `eval-pipeline`: turns the error family into one message and its exit code, never a traceback."""
+    from eval_pipeline.cli.app import app
+    from eval_pipeline.cli.console import fail
+    from eval_pipeline.errors import EvalPipelineError, Interrupted, NotWritable
+
+    try:
+        app()
+    except EvalPipelineError as error:
+        sys.exit(fail(error))
+    except KeyboardInterrupt:
+        sys.exit(fail(Interrupted()))
+    except PermissionError as error:
+        sys.exit(fail(NotWritable(path=error.filename or "?", reason=error.strerror or str(error))))
+    except BrokenPipeError:
+        sys.exit(141)

@@ -1,0 +1,5 @@
+"""`python -m eval_pipeline.cli`."""
+
+from eval_pipeline.cli import main
+
+main()

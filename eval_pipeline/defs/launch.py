@@ -1,0 +1,80 @@
+"""Runs one evaluation in this process, recorded in the project's Dagster instance."""
+
+import os
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import dagster as dg
+from filelock import FileLock
+
+from eval_pipeline.defs.partitions import key, register
+from eval_pipeline.defs.resources import ProjectResource, run_config
+from eval_pipeline.evaluation.progress import Progress, Silent
+from eval_pipeline.evaluation.project import Project
+from eval_pipeline.evaluation.steps import Options
+
+EVALUATION_TAG = "eval_pipeline/evaluation_id"
+PROCESS_TAG = "eval_pipeline/process"
+JOB = "evaluate"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What to evaluate, by the names of evaluation.yaml."""
+
+    dataset: str
+    tag: str
+    system: str
+    judge: str
+
+
+@contextmanager
+def instance(project: Project) -> Iterator[dg.DagsterInstance]:
+    """The project's Dagster instance: created once under a lock, dead runs of this machine ended first."""
+    home = Path(project.environment.get("DAGSTER_HOME") or project.root / "dagster_home")
+    home.mkdir(parents=True, exist_ok=True)
+    os.environ["DAGSTER_HOME"] = str(home)
+    # Several processes that open an empty DAGSTER_HOME at once can break it for good.
+    with FileLock(home / ".create.lock"):
+        opened = dg.DagsterInstance.get()
+    with opened:
+        end_dead_runs(opened)
+        yield opened
+
+
+def end_dead_runs(opened: dg.DagsterInstance) -> None:
+    """Ends runs whose process is gone: a killed run stays STARTED, and its pool slot would block every later run."""
+    for run in opened.get_runs(dg.RunsFilter(statuses=[dg.DagsterRunStatus.STARTED, dg.DagsterRunStatus.STARTING])):
+        host, _, pid = run.tags.get(PROCESS_TAG, "").rpartition(":")
+        if host == socket.gethostname() and not Path(f"/proc/{pid}").exists():
+            opened.report_run_failed(run, "The process of this run is gone.")
+            opened.event_log_storage.free_concurrency_slots_for_run(run.run_id)
+
+
+def evaluate(project: Project, target: Target, options: Options, progress: Progress | None = None,
+             evaluation_id: str | None = None) -> str:  # fmt: skip
+    """Runs the whole job for one target and returns the evaluation id.
+
+    Args:
+        evaluation_id: go on with this one instead of making a new one.
+
+    Raises:
+        EvalPipelineError: as the step that failed raised it.
+    """
+    from eval_pipeline.definitions import build_definitions
+
+    resource = ProjectResource(folder=str(project.root)).showing(progress or Silent())
+    job = build_definitions({"project": resource}).resolve_job_def(JOB)
+    partition = key(project, target.dataset, target.tag, target.system, target.judge)
+    tags = {PROCESS_TAG: f"{socket.gethostname()}:{os.getpid()}"} | ({EVALUATION_TAG: evaluation_id} if evaluation_id else {})
+    with instance(project) as opened:
+        register(opened, partition)
+        result = job.execute_in_process(
+            instance=opened, partition_key=partition, run_config=run_config(options), tags=tags, raise_on_error=True
+        )
+        made = result.get_asset_materialization_events()
+        return next(str(event.materialization.metadata["evaluation_id"].value) for event in made
+                    if "evaluation_id" in event.materialization.metadata)  # fmt: skip

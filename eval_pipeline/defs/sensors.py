@@ -1,0 +1,5 @@
+"""Sensors: what starts evaluations besides the clock."""
+
+import dagster as dg
+
+SENSORS: list[dg.SensorDefinition] = []

@@ -1,0 +1,71 @@
+"""What earlier evaluations leave for this one: stored responses, rivals, spending."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from eval_pipeline.store.warehouse import Warehouse
+from eval_pipeline.tables import EVALUATIONS, GOLDEN_ITEMS, RESPONSES
+
+if TYPE_CHECKING:
+    from eval_pipeline.evaluation.steps import Evaluation
+
+
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """What verdicts cost. `cost_usd` is null when any price is unknown, never 0 for unknown."""
+
+    call_count: int
+    cached_count: int
+    cost_usd: float | None
+
+
+def spending(verdicts: pl.DataFrame) -> Spending:
+    """Sums calls, ledger hits and cost over verdict rows. An attempt is a call unless the question came whole from the ledger."""
+    called = verdicts.filter(~pl.col("is_cached") & (pl.col("attempt_count") > 0))
+    unknown = called["cost_usd"].null_count() > 0
+    calls = int(called["attempt_count"].sum()) + int(called["transport_retry_count"].sum())
+    return Spending(calls, int(verdicts["is_cached"].sum()), None if unknown else float(called["cost_usd"].sum()))
+
+
+def complete(warehouse: Warehouse) -> pl.DataFrame:
+    """`evaluations` rows, oldest first; an evaluation without its row is incomplete and is not here."""
+    return warehouse.read(EVALUATIONS).sort("started_at", "evaluation_id")
+
+
+def earlier_responses(warehouse: Warehouse, system: str, release: str, items: pl.DataFrame) -> dict[str, dict[str, object]]:
+    """Responses of the same system release to unchanged items, newest first wins; failed ones are asked again."""
+    found: dict[str, dict[str, object]] = {}
+    rows = complete(warehouse).filter((pl.col("system") == system) & (pl.col("system_release") == release))
+    hashes = dict(items.select("item_id", "content_sha256").iter_rows())
+    for evaluation in rows.reverse().iter_rows(named=True):
+        golden = warehouse.read(GOLDEN_ITEMS, evaluation["dataset"]).filter(
+            pl.col("dataset_version") == evaluation["dataset_version"]
+        )
+        same = {item_id for item_id, sha in golden.select("item_id", "content_sha256").iter_rows() if hashes.get(item_id) == sha}
+        for row in warehouse.read(RESPONSES, evaluation["evaluation_id"]).iter_rows(named=True):
+            if row["item_id"] in same and row["error"] is None:
+                found.setdefault(row["item_id"], row)
+        if len(found) == len(hashes):
+            break
+    return found
+
+
+def rivals(evaluation: Evaluation) -> pl.DataFrame | None:
+    """Responses of the `against: system@release` of a pairwise metric; null when no metric compares."""
+    against = next(
+        (str(config.options["against"]) for config in evaluation.project.config.metrics.values() if "against" in config.options),
+        None,
+    )
+    if against is None:
+        return None
+    system, _, release = against.partition("@")
+    rows = complete(evaluation.warehouse).filter(pl.col("system") == system)
+    if release:
+        rows = rows.filter(pl.col("system_release") == release)
+    if rows.is_empty():
+        return None
+    return evaluation.warehouse.read(RESPONSES, rows["evaluation_id"][-1])

@@ -1,0 +1,131 @@
+"""Builds the models that the configuration names. A further provider is a branch here and an adapter in `llm/`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+
+from eval_pipeline.chat import ChatModel, EmbeddingModel
+from eval_pipeline.config import JudgeConfig
+from eval_pipeline.errors import JudgeMisconfigured
+from eval_pipeline.evaluation.project import Project
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What one run may spend; null is no limit."""
+
+    max_calls: int | None = None
+    max_cost_usd: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """The judges of one run, behind one ledger, and the embedding model."""
+
+    judges: Mapping[str, ChatModel]
+    embedding: EmbeddingModel
+
+
+def expand(text: str | None, environment: Mapping[str, str], judge: str) -> str | None:
+    """Replaces `${NAME}` by its environment variable.
+
+    Raises:
+        JudgeMisconfigured: a named variable is not set.
+    """
+
+    def value(found: re.Match[str]) -> str:
+        name = found.group(1)
+        if name not in environment:
+            raise JudgeMisconfigured(judge=judge, reason=f"environment variable {name} is not set")
+        return environment[name]
+
+    return None if text is None else re.sub(r"\$\{(\w+)\}", value, text)
+
+
+@asynccontextmanager
+async def open_bench(
+    project: Project, names: tuple[str, ...], limits: Limits = Limits(), *, retry_invalid: bool = False  # noqa: B008
+) -> AsyncIterator[Bench]:
+    """Opens the named judges for one run, each behind the project's ledger.
+
+    Raises:
+        JudgeMisconfigured: a judge lacks its key or a variable.
+    """
+    from eval_pipeline.llm.ledger import Ledger
+    from eval_pipeline.llm.ledgered_chat import LedgeredChat
+    from eval_pipeline.llm.limits import Budget
+
+    project.local.mkdir(parents=True, exist_ok=True)
+    budget = Budget(max_calls=limits.max_calls, max_cost_usd=limits.max_cost_usd)
+    async with AsyncExitStack() as stack:
+        ledger = await stack.enter_async_context(Ledger(project.ledger_url))
+        judges: dict[str, ChatModel] = {}
+        for name in names:
+            model = build_judge(name, project.config.judges[name], project, budget)
+            if hasattr(model, "__aenter__"):
+                await stack.enter_async_context(model)  # pyright: ignore[reportArgumentType]
+            judges[name] = LedgeredChat(model, ledger, retry_invalid=retry_invalid)
+        yield Bench(judges, await _embedding(project, stack))
+
+
+def build_judge(name: str, config: JudgeConfig, project: Project, budget: object = None) -> ChatModel:
+    """The chat model behind one judge of the configuration, without ledger."""
+    if config.provider == "embedded":
+        from eval_pipeline.llm.overlap_judge import OverlapJudge
+
+        return OverlapJudge()
+    if config.provider == "recorded":
+        from eval_pipeline.llm.recorded_chat import RecordedChat
+
+        if config.path is None:
+            raise JudgeMisconfigured(judge=name, reason="provider `recorded` needs `path`")
+        return RecordedChat(project.root / config.path, model=config.model, endpoint=config.endpoint or "recorded")
+    from eval_pipeline.llm.openai_chat import OpenAIChat
+
+    return OpenAIChat(
+        config.model,
+        base_url=expand(config.base_url, project.environment, name),
+        api_key=_key(name, config.api_key_env, config.base_url, project.environment),
+        endpoint=config.endpoint,
+        request_model=config.request_model,
+        revision=config.revision,
+        parameters=dict(config.parameters),
+        max_in_flight=config.max_in_flight,
+        requests_per_minute=config.requests_per_minute,
+        tokens_per_minute=config.tokens_per_minute,
+        timeout_seconds=config.timeout_seconds,
+        transport_retries=config.transport_retries,
+        returns=config.returns,
+        budget=budget,
+    )
+
+
+def _key(judge: str, variable: str | None, base_url: str | None, environment: Mapping[str, str]) -> str | None:
+    """The API key. Only OpenAI itself cannot do without one; a named variable must be set."""
+    name = variable or (None if base_url else "OPENAI_API_KEY")
+    if name is None:
+        return None
+    if not environment.get(name):
+        raise JudgeMisconfigured(judge=judge, reason=f"environment variable {name} is not set (it holds the API key)")
+    return environment[name]
+
+
+async def _embedding(project: Project, stack: AsyncExitStack) -> EmbeddingModel:
+    config = project.config.embedding
+    if config.provider == "embedded":
+        from eval_pipeline.llm.ngram_embedding import NgramEmbedding
+
+        return NgramEmbedding()
+    from eval_pipeline.llm.openai_embedding import OpenAIEmbedding
+
+    model = OpenAIEmbedding(
+        config.model,
+        base_url=expand(config.base_url, project.environment, "embedding"),
+        api_key=_key("embedding", config.api_key_env, config.base_url, project.environment),
+        endpoint=config.endpoint,
+        timeout_seconds=config.timeout_seconds,
+    )
+    return await stack.enter_async_context(model)

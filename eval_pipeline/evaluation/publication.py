@@ -1,0 +1,45 @@
+"""What people read of the finished evaluations: the published database and the report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from eval_pipeline.errors import EvaluationNotFound
+from eval_pipeline.evaluation.evidence import complete
+from eval_pipeline.evaluation.project import Project
+from eval_pipeline.store.publish import publish as publish_database
+from eval_pipeline.store.warehouse import Warehouse
+from eval_pipeline.vocabulary import Language
+
+
+def publish(project: Project) -> Path:
+    """Rebuilds `results.duckdb` from the Parquet tables; returns its path."""
+    return publish_database(Warehouse(project.warehouse))
+
+
+def report_path(project: Project, evaluation_id: str) -> Path:
+    return project.local / "reports" / f"{evaluation_id}.html"
+
+
+def write_report(project: Project, evaluation_id: str | None = None, out: Path | None = None,
+                 language: Language | None = None) -> Path:  # fmt: skip
+    """Writes the report of one evaluation, the newest when none is named.
+
+    Raises:
+        EvaluationNotFound: there is no such complete evaluation.
+    """
+    from eval_pipeline.report.page import render
+    from eval_pipeline.report.view import view
+
+    warehouse = Warehouse(project.warehouse)
+    known = complete(warehouse)["evaluation_id"].to_list()
+    chosen = evaluation_id or (known[-1] if known else None)
+    if chosen not in known:
+        raise EvaluationNotFound(selector=evaluation_id or "latest")
+    path = out or report_path(project, str(chosen))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    text = render(view(warehouse.read, str(chosen)), language or project.config.language)
+    temporary = path.with_name(f".{path.name}.tmp")
+    temporary.write_text(text, encoding="utf-8")
+    temporary.replace(path)
+    return path
