@@ -24,7 +24,7 @@ from eval_pipeline.evaluation.project import Project
 from eval_pipeline.intake import datasets
 from eval_pipeline.metrics.declaration import Metric, Sample
 from eval_pipeline.stages import aggregation, decomposition, judging, scoring
-from eval_pipeline.stages.sampling import CLAIMS_METRIC, samples
+from eval_pipeline.stages.sampling import CLAIMS_METRIC, samples, with_claims
 from eval_pipeline.store.warehouse import Warehouse
 from eval_pipeline.systems.journal import Journal
 from eval_pipeline.systems.source import build_source, fetch, release
@@ -167,7 +167,7 @@ class Evaluation:
 
     async def _decompose(self, whole: list[Sample], wanted: tuple) -> tuple[pl.DataFrame, pl.DataFrame]:  # pyright: ignore[reportMissingTypeArgument]
         async with self._bench() as bench:
-            asker = self._asker(bench, self.judge)
+            asker = self.asker(bench, self.judge)
             result = await decomposition.decompose(whole, wanted, asker, self.origin(CLAIMS_METRIC, None, self.judge))
             self._remember(asker.stopped)
             return result
@@ -183,7 +183,7 @@ class Evaluation:
         self.progress.begin("verdicts", judging.count(whole, metrics))
         origins = {name: self.origin(name, keys[name], self.judge_of(name)) for name in metrics}
         async with self._bench() as bench:
-            by_judge = {name: self._asker(bench, name) for name in self.judges()}
+            by_judge = {name: self.asker(bench, name) for name in self.judges()}
             askers = {name: by_judge[self.judge_of(name)] for name in metrics}
             part = 0
             parts = judging.judge(whole, metrics, askers, origins, lambda _: self.progress.advance())
@@ -233,8 +233,8 @@ class Evaluation:
     # Parts -------------------------------------------------------------------------------------------------------
 
     def samples(self) -> list[Sample]:
-        verdicts = self.read(VERDICTS).filter(pl.col("metric") == CLAIMS_METRIC)
-        return samples(self.items(), self.read(RESPONSES), self.read(CLAIMS), verdicts, evidence.rivals(self))
+        whole = samples(self.items(), self.read(RESPONSES), evidence.rivals(self))
+        return with_claims(whole, self.read(CLAIMS), self.read(VERDICTS))
 
     def treatments(self) -> dict[str, scoring.Treatment]:
         configs = self.project.config.metrics
@@ -244,13 +244,13 @@ class Evaluation:
         return Origin(self.evaluation_id, metric, judge, self.identity(judge).model, judge_key)
 
     def _bench(self):  # noqa: ANN202
-        return open_bench(self.project, self.judges(), self._limits_left(), retry_invalid=self.options.retry_invalid)
+        return open_bench(self.project, self.judges(), self.limits_left(), retry_invalid=self.options.retry_invalid)
 
-    def _asker(self, bench: Bench, judge: str) -> Asker:
+    def asker(self, bench: Bench, judge: str) -> Asker:
         config = self.project.config.judges[judge]
         return Asker(bench.judges[judge], bench.embedding, config.attempts, self.options.retry_invalid)
 
-    def _limits_left(self) -> Limits:
+    def limits_left(self) -> Limits:
         """The run's limits less what its earlier steps already spent."""
         given, configured = self.options.limits, self.project.config.limits
         calls = given.max_calls if given.max_calls is not None else configured.max_calls

@@ -37,19 +37,25 @@ def score(
     """One `scores` row for every metric and sample, whatever became of its questions."""
     facts = {item_id: (stratum, cluster, sha) for item_id, stratum, cluster, sha in
              items.select("item_id", "stratum", "cluster_id", "content_sha256").iter_rows()}  # fmt: skip
-    found = _by_metric_and_item(verdicts)
     rows = []
     for name, metric in metrics.items():
-        treatment, of_metric = treatments.get(name, Treatment()), _one_method(found.get(name, {}))
-        for sample in samples:
+        of_metric = verdicts.filter(pl.col("metric") == name)
+        for sample, value in zip(samples, values(metric, samples, of_metric, treatments.get(name)), strict=True):
             stratum, cluster_id, item_sha256 = facts[sample.item_id]
-            value = score_one(metric, sample, of_metric.get(sample.item_id, []), treatment)
             rows.append(
                 _row(value, metric, sample)
                 | {"evaluation_id": evaluation_id, "metric": name, "item_id": sample.item_id, "stratum": stratum,
                    "cluster_id": cluster_id, "item_sha256": item_sha256, "judge_key": judge_keys.get(name)}
             )  # fmt: skip
     return SCORES.frame(rows)
+
+
+def values(
+    metric: Metric, samples: Sequence[Sample], verdicts: pl.DataFrame, treatment: Treatment | None = None
+) -> list[Score]:
+    """Scores of one metric, one per sample, from its own `verdicts` rows."""
+    found = _one_method(_by_item(verdicts))
+    return [score_one(metric, sample, found.get(sample.item_id, []), treatment or Treatment()) for sample in samples]
 
 
 def score_one(metric: Metric, sample: Sample, verdicts: Sequence[Verdict], treatment: Treatment = Treatment()) -> Score:  # noqa: B008
@@ -70,12 +76,12 @@ def content_sha256(metric: Metric, sample: Sample) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _by_metric_and_item(verdicts: pl.DataFrame) -> dict[str, dict[str, list[Verdict]]]:
-    found: dict[str, dict[str, list[Verdict]]] = defaultdict(lambda: defaultdict(list))
-    wanted = ["metric", "item_id", "part_source", "part_index", "template_id", "sample_index", "expects", "outcome",
-              "grade", "value", "method", "reason", "texts", "is_noncommittal"]  # fmt: skip
+def _by_item(verdicts: pl.DataFrame) -> dict[str, list[Verdict]]:
+    found: dict[str, list[Verdict]] = defaultdict(list)
+    wanted = ["item_id", "part_source", "part_index", "template_id", "sample_index", "expects", "outcome", "grade", "value",
+              "method", "reason", "texts", "is_noncommittal"]  # fmt: skip
     for stored in verdicts.select(wanted).iter_rows(named=True):
-        found[stored["metric"]][stored["item_id"]].append(verdict(stored))
+        found[stored["item_id"]].append(verdict(stored))
     return found
 
 

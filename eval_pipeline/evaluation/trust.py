@@ -1,0 +1,96 @@
+"""How far one evaluation can be trusted: which judge may judge, the judge against people, and the gate."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from eval_pipeline.asking import Asker
+from eval_pipeline.evaluation.project import Project
+from eval_pipeline.llm.admission import admit as admit_judge
+from eval_pipeline.metrics.declaration import Metric, Sample
+from eval_pipeline.stages import decomposition, judging, scoring
+from eval_pipeline.stages.sampling import CLAIMS_METRIC, with_claims
+from eval_pipeline.stages.versioning import detect_language
+from eval_pipeline.tables import VERDICTS
+from eval_pipeline.vocabulary import Language
+
+if TYPE_CHECKING:
+    from eval_pipeline.evaluation.steps import Evaluation
+
+
+def admit(project: Project, system: str, judges: Sequence[str]) -> list[str]:
+    """Remarks about the judges of a run.
+
+    Raises:
+        SelfEvaluation: a judge is a model inside the system.
+        FloatingJudge: a judge names an alias that moves and does not say so.
+    """
+    models = project.config.systems[system].models
+    remarks: list[str] = []
+    for name in judges:
+        config = project.config.judges[name]
+        if config.provider != "embedded":
+            remarks += admit_judge(name, config.model, system, models, allow_floating=config.allow_floating)
+    return remarks
+
+
+def label_samples(labels: pl.DataFrame) -> dict[str, Sample]:
+    """The labelled texts of one metric as samples, by content hash: what people saw, whatever the run at hand answered."""
+    found: dict[str, Sample] = {}
+    for sha, texts in labels.select("content_sha256", "texts").iter_rows():
+        if sha not in found:
+            found[sha] = _sample(sha, json.loads(texts))
+    return found
+
+
+def _sample(sha: str, fields: dict[str, object]) -> Sample:
+    known = {name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()
+             if name in Sample.__dataclass_fields__ and name not in {"item_id", "language"}}  # fmt: skip
+    text = " ".join(value for value in fields.values() if isinstance(value, str))
+    language = fields.get("language")
+    chosen = Language(language) if language in {"ko", "en"} else detect_language(text)
+    return Sample(item_id=sha, language=chosen, **known)  # pyright: ignore[reportArgumentType]
+
+
+async def judge_labels(evaluation: Evaluation, labels: pl.DataFrame) -> pl.DataFrame:
+    """Scores of the labelled texts by this evaluation's judges: metric, content_sha256, value, status.
+
+    The ledger answers what was asked before, so a label set is paid for once per judge key.
+    """
+    from eval_pipeline.evaluation.judges import open_bench
+
+    rows: list[dict[str, object]] = []
+    metrics = {name: metric for name, metric in evaluation.metrics().items() if (labels["metric"] == name).any()}
+    by_metric = {name: label_samples(labels.filter(pl.col("metric") == name)) for name in metrics}
+    evaluation.progress.begin("calibrations", sum(map(len, by_metric.values())))
+    async with open_bench(evaluation.project, evaluation.judges(), evaluation.limits_left()) as bench:
+        for name, metric in metrics.items():
+            asker = evaluation.asker(bench, evaluation.judge_of(name))
+            whole = await _with_claims(evaluation, metric, list(by_metric[name].values()), asker)
+            origin = evaluation.origin(name, None, evaluation.judge_of(name))
+            parts = [frame async for frame in judging.judge(whole, {name: metric}, {name: asker}, {name: origin})]
+            verdicts = pl.concat(parts) if parts else VERDICTS.frame()
+            scored = scoring.values(metric, whole, verdicts, evaluation.treatments().get(name))
+            for sample, score in zip(whole, scored, strict=True):
+                evaluation.progress.advance()
+                rows.append({"metric": name, "content_sha256": sample.item_id, "value": score.value, "status": score.status.value})
+    schema = {"metric": pl.String, "content_sha256": pl.String, "value": pl.Float64, "status": pl.String}
+    return pl.DataFrame(rows, schema=schema)
+
+
+async def _with_claims(evaluation: Evaluation, metric: Metric, whole: list[Sample], asker: Asker) -> list[Sample]:
+    if not metric.decomposes:
+        return whole
+    origin = evaluation.origin(CLAIMS_METRIC, None, evaluation.judge)
+    claims, verdicts = await decomposition.decompose(whole, metric.decomposes, asker, origin)
+    return with_claims(whole, claims, verdicts)
+
+
+def run_judge_labels(evaluation: Evaluation, labels: pl.DataFrame) -> pl.DataFrame:
+    """`judge_labels` for code that is not async."""
+    return asyncio.run(judge_labels(evaluation, labels))
