@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -12,6 +11,7 @@ import polars as pl
 
 from eval_pipeline.metrics.declaration import Metric, Sample, Score, Verdict
 from eval_pipeline.metrics.inputs import screen
+from eval_pipeline.metrics.texts import content_sha256
 from eval_pipeline.tables import SCORES
 from eval_pipeline.verdict_rows import verdict
 from eval_pipeline.vocabulary import GradeMethod, NoClaimsPolicy, NoResponsePolicy, Outcome, ScoreStatus
@@ -69,13 +69,6 @@ def score_one(metric: Metric, sample: Sample, verdicts: Sequence[Verdict], treat
     return metric.score(sample, verdicts)
 
 
-def content_sha256(metric: Metric, sample: Sample) -> str:
-    """Hash of exactly the fields the metric needs: what labels and baselines attach to."""
-    fields = {name: getattr(sample, name) for name in sorted(metric.needs)}
-    text = json.dumps(fields, sort_keys=True, ensure_ascii=False, default=list)
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
-
-
 def _by_item(verdicts: pl.DataFrame) -> dict[str, list[Verdict]]:
     found: dict[str, list[Verdict]] = defaultdict(list)
     wanted = ["item_id", "part_source", "part_index", "template_id", "sample_index", "expects", "outcome", "grade", "value",
@@ -115,5 +108,5 @@ def _row(value: Score, metric: Metric, sample: Sample) -> dict[str, object]:
         "valid_part_count": value.valid_part_count,
         "components": json.dumps(dict(value.components), sort_keys=True),
         "outcomes": [outcome.value for outcome in value.outcomes],
-        "content_sha256": content_sha256(metric, sample),
+        "content_sha256": content_sha256({name: getattr(sample, name) for name in metric.needs}),
     }

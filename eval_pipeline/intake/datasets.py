@@ -1,0 +1,223 @@
+"""A dataset's folder in git: items, log, older versions, labels. Reading formats is `formats`' business.
+
+    datasets/<name>/
+    ├── items.jsonl           the newest version, one item a line, in id order
+    ├── log.jsonl             one line a version: hash, tag, message, author, time, parent, counts, changes
+    ├── versions/<hash>.jsonl older versions
+    ├── responses/*.jsonl     recorded responses
+    └── labels/*.jsonl        labels with the texts they are about
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from eval_pipeline.errors import DatasetInvalid, DatasetNotFound, FileUnreadable, MessageRequired, NotWritable, TagExists
+from eval_pipeline.metrics.texts import content_sha256
+from eval_pipeline.stages import versioning
+from eval_pipeline.tables import DATASET_CHANGES, DATASET_VERSIONS, GOLDEN_ITEMS, HUMAN_LABELS
+
+ITEM_FIELDS = ("item_id", "user_input", "reference", "reference_contexts", "stratum", "cluster_id", "language", "source",
+               "updated_at", "metadata")  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetVersion:
+    """One version with its `golden_items` rows."""
+
+    dataset: str
+    dataset_version: str
+    tag: str
+    message: str
+    items: pl.DataFrame
+
+
+def read_lines(path: Path) -> list[tuple[int, dict[str, Any]]]:
+    """Line number and object of every line of a JSONL file of ours; blank lines are skipped.
+
+    Raises:
+        FileUnreadable: it cannot be read.
+        DatasetInvalid: a line is not a JSON object; all such lines are named.
+    """
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise FileUnreadable(path=path, reason=getattr(error, "strerror", None) or str(error)) from error
+    rows, problems = [], []
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            row = json.loads(line)
+        except json.JSONDecodeError as error:
+            problems.append(f"  {path.name}:{number}: not JSON: {error.msg}")
+            continue
+        if isinstance(row, dict):
+            rows.append((number, row))
+        else:
+            problems.append(f"  {path.name}:{number}: not a JSON object")
+    if problems:
+        raise DatasetInvalid(path=path, count=len(problems), problems="\n".join(problems[:50]))
+    return rows
+
+
+def write_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
+    """Writes a JSONL file whole: literal Hangul, one row a line, by rename.
+
+    Raises:
+        NotWritable: it cannot be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = path.with_name(f".{path.name}.tmp")
+        with temporary.open("w", encoding="utf-8", newline="\n") as file:
+            for row in rows:
+                file.write(json.dumps(row, ensure_ascii=False) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+    except OSError as error:
+        raise NotWritable(path=path, reason=error.strerror or str(error)) from error
+
+
+def items_frame(dataset: str, rows: Sequence[Mapping[str, Any]], version: str | None = None) -> pl.DataFrame:
+    """Canonical items as `golden_items` rows in id order; the version is computed when not given."""
+    full = []
+    for row in sorted(rows, key=lambda one: one["item_id"]):
+        item = {name: versioning.nfc(row.get(name)) for name in ITEM_FIELDS}
+        item["stratum"] = item["stratum"] or "default"
+        item["language"] = item["language"] or versioning.detect_language(f"{item['user_input']} {item['reference'] or ''}").value
+        full.append({"dataset": dataset, "dataset_version": "", **item, "content_sha256": versioning.item_sha256(item)})
+    frame = GOLDEN_ITEMS.frame(full)
+    return frame.with_columns(pl.lit(version or versioning.version_sha256(frame)).alias("dataset_version"))
+
+
+def log(folder: Path) -> list[dict[str, Any]]:
+    """The versions, oldest first."""
+    path = folder / "log.jsonl"
+    return [row for _, row in read_lines(path)] if path.exists() else []
+
+
+def head(folder: Path) -> pl.DataFrame:
+    """What `items.jsonl` holds now, tagged or not."""
+    return items_frame(folder.name, [row for _, row in read_lines(folder / "items.jsonl")])
+
+
+def load(folder: Path, tag: str = "latest") -> DatasetVersion:
+    """One version by tag, `latest`, or the beginning of its hash.
+
+    The content is what the files hold: a version whose file was edited comes back under its own, other hash.
+
+    Raises:
+        DatasetNotFound: no such version.
+    """
+    entries = log(folder)
+    if not entries:
+        raise DatasetNotFound(name=folder.name, version=tag)
+    found = [entries[-1]] if tag == "latest" else [e for e in entries if e["tag"] == tag]
+    found = found or [entry for entry in entries if len(tag) >= 7 and entry["dataset_version"].startswith(tag)]
+    if len(found) != 1:
+        raise DatasetNotFound(name=folder.name, version=tag)
+    entry = found[0]
+    path = folder / "versions" / f"{entry['dataset_version'][:16]}.jsonl"
+    rows = [row for _, row in read_lines(path if path.exists() else folder / "items.jsonl")]
+    items = items_frame(folder.name, rows)
+    return DatasetVersion(folder.name, str(items["dataset_version"][0]) if items.height else entry["dataset_version"],
+                          entry["tag"], entry["message"], items)  # fmt: skip
+
+
+def version_rows(folder: Path) -> pl.DataFrame:
+    """`dataset_versions` rows."""
+    return DATASET_VERSIONS.frame(
+        {
+            "dataset": folder.name,
+            **{name: entry.get(name) for name in ("dataset_version", "tag", "message", "author", "parent_version", "item_count")},
+            "created_at": datetime.fromisoformat(entry["created_at"]),
+            "stratum_counts": json.dumps(entry["stratum_counts"], ensure_ascii=False),
+        }
+        for entry in log(folder)
+    )
+
+
+def change_rows(folder: Path) -> pl.DataFrame:
+    """`dataset_changes` rows of all versions."""
+    return DATASET_CHANGES.frame(
+        {"dataset": folder.name, "dataset_version": entry["dataset_version"], **change}
+        for entry in log(folder)
+        for change in entry["changes"]
+    )
+
+
+def add_version(folder: Path, rows: Sequence[Mapping[str, Any]], tag: str, message: str, author: str | None,
+                now: datetime) -> dict[str, Any]:  # fmt: skip
+    """Makes rows the newest version; returns its log entry. The old one moves to `versions/`.
+
+    Raises:
+        MessageRequired: no message.
+        TagExists: the tag names other content already.
+    """
+    if not message.strip():
+        raise MessageRequired()
+    items = items_frame(folder.name, rows)
+    version = versioning.version_sha256(items)
+    entries = log(folder)
+    for entry in entries:
+        if entry["tag"] == tag:
+            raise TagExists(name=folder.name, tag=tag, version=entry["dataset_version"][:12])
+    parent = entries[-1] if entries else None
+    old = load(folder).items if parent else None
+    entry = {
+        "dataset_version": version, "tag": tag, "message": message, "author": author, "created_at": now.astimezone(UTC).isoformat(),
+        "parent_version": parent["dataset_version"] if parent else None, "item_count": items.height,
+        "stratum_counts": versioning.stratum_counts(items), "changes": versioning.diff(old, items),
+    }  # fmt: skip
+    if parent and old is not None:
+        write_lines(folder / "versions" / f"{parent['dataset_version'][:16]}.jsonl", canonical(old))
+    write_lines(folder / "items.jsonl", canonical(items))
+    write_lines(folder / "log.jsonl", [*entries, entry])
+    return entry
+
+
+def canonical(items: pl.DataFrame) -> list[dict[str, Any]]:
+    """Items as stored lines: absent fields left out, so that diffs stay short."""
+    return [{name: row[name] for name in ITEM_FIELDS if row[name] is not None} for row in items.sort("item_id").iter_rows(named=True)]
+
+
+def labels(folder: Path, dataset: str) -> pl.DataFrame:
+    """`human_labels` rows of all files in `labels/`. Rows without texts are not usable and are left out.
+
+    A label whose stored hash is not that of its texts was edited by hand and raises.
+
+    Raises:
+        DatasetInvalid: such rows, by file and line.
+    """
+    rows, problems = [], []
+    for path in sorted((folder / "labels").glob("*.jsonl")):
+        for number, row in read_lines(path):
+            if "texts" not in row:
+                continue
+            if content_sha256(row["texts"]) != row["content_sha256"]:
+                problems.append(f"  {path.name}:{number}: content_sha256 is not that of texts")
+                continue
+            rows.append(_label(row, dataset))
+    if problems:
+        raise DatasetInvalid(path=folder / "labels", count=len(problems), problems="\n".join(problems[:50]))
+    return HUMAN_LABELS.frame(rows).unique(subset=list(HUMAN_LABELS.key), keep="last", maintain_order=True)
+
+
+def _label(row: Mapping[str, Any], dataset: str) -> dict[str, Any]:
+    optional = ("labelled_at", "inclusion_probability", "stratum", "cluster_id", "note")
+    return {
+        "dataset": dataset, "item_id": row["item_id"], "content_sha256": row["content_sha256"], "metric": row["metric"],
+        "annotator": row["annotator"], "score": float(row["score"]), "value": float(row["value"]),
+        "provenance": row["provenance"], "texts": json.dumps(row["texts"], ensure_ascii=False),
+        **{name: row.get(name) for name in optional},
+    }  # fmt: skip

@@ -1,0 +1,65 @@
+"""Which judge may judge: never the model inside the system, never an alias that moves without saying so."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from eval_pipeline.errors import FloatingJudge, SelfEvaluation
+
+_PREFIX = re.compile(r"^(?:[\w.-]+/)*")
+_FINE_TUNE = re.compile(r"^ft:([^:]+)(?::.*)?$")
+_DATE = re.compile(r"[-@.]?(?:20\d{2}-?\d{2}-?\d{2}|\d{4})(?:-v\d+)?(?::\d+)?$")
+_FLOATING_SUFFIX = re.compile(r"[-:@](?:latest|preview|default|current)$")
+_FAMILIES = ("gpt", "o1", "o3", "o4", "claude", "gemini", "gemma", "llama", "mistral", "mixtral", "qwen", "exaone", "solar",
+             "deepseek", "phi", "command", "hyperclova", "kanana", "midm", "grok", "nova", "glm", "kimi")  # fmt: skip
+_HOSTED = re.compile(r"^(?:gpt-|chatgpt-|o\d|claude-|gemini-)")
+_DATED = re.compile(r"(?:20\d{2}-?\d{2}-?\d{2}|-\d{4}$|-00\d$|@\d{8}$)")
+
+
+def canonical_model(name: str) -> str:
+    """The model behind a name: provider prefix, fine-tune wrapper, date and alias suffix taken off, lower case."""
+    bare = _PREFIX.sub("", name.strip().lower(), count=1)
+    tuned = _FINE_TUNE.match(bare)
+    bare = tuned.group(1) if tuned else bare
+    for provider in ("openai.", "anthropic.", "meta.", "google.", "us.anthropic.", "models-"):
+        bare = bare.removeprefix(provider)
+    return _DATE.sub("", _FLOATING_SUFFIX.sub("", bare)).rstrip("-.:@")
+
+
+def family(name: str) -> str | None:
+    """The model family of a name, or null when it is not a known one."""
+    bare = canonical_model(name)
+    return next((known for known in _FAMILIES if bare.startswith(known)), None)
+
+
+def is_floating(model: str) -> bool:
+    """Whether a name is an alias that its provider moves: `*-latest`, or a hosted family's name without a date."""
+    bare = _PREFIX.sub("", model.strip().lower(), count=1)
+    if _FLOATING_SUFFIX.search(bare):
+        return True
+    return bool(_HOSTED.match(bare)) and not _DATED.search(bare)
+
+
+def admit(judge: str, judge_model: str, system: str, system_models: Sequence[str], *, allow_floating: bool) -> list[str]:
+    """Remarks about a judge that may judge this system.
+
+    Raises:
+        SelfEvaluation: the judge is a model inside the system.
+        FloatingJudge: its name is an alias that moves, and that was not allowed.
+    """
+    mine = canonical_model(judge_model)
+    for model in system_models:
+        if canonical_model(model) == mine:
+            raise SelfEvaluation(judge=judge, judge_model=judge_model, system=system)
+    remarks = []
+    if is_floating(judge_model):
+        if not allow_floating:
+            raise FloatingJudge(judge=judge, model=judge_model)
+        remarks.append(f"unpinned: {judge} names {judge_model}, an alias that moves")
+    if not system_models:
+        remarks.append(f"unknown: system {system} does not say which models are inside; self-evaluation cannot be ruled out")
+    same = family(judge_model)
+    if same and any(family(model) == same for model in system_models):
+        remarks.append(f"family: {judge} and system {system} are of one model family ({same})")
+    return remarks

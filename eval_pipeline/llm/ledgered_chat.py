@@ -1,0 +1,62 @@
+"""A chat model behind the ledger: asks only what was never answered, and once only when asked twice at once."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from dataclasses import replace
+
+import orjson
+
+from eval_pipeline.chat import ChatModel, ChatReply, ChatRequest, ModelIdentity
+from eval_pipeline.llm.ledger import Entry, Ledger
+from eval_pipeline.vocabulary import Outcome
+
+PASSING = frozenset({Outcome.PROVIDER_ERROR, Outcome.TIMEOUT})
+"""Failures of the moment: not replies, so never replayed."""
+
+
+def ledger_key(identity: ModelIdentity, request: ChatRequest) -> str:
+    """Content address of one attempt at one question: everything that can move the reply, nothing that cannot."""
+    parts = [
+        identity.endpoint, identity.model, identity.revision, dict(identity.parameters), request.messages, request.schema,
+        request.sample, request.attempt, request.occasion, request.wants_logprobs,
+    ]  # fmt: skip
+    return hashlib.sha256(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS, default=dict)).hexdigest()
+
+
+class LedgeredChat:
+    """Wraps a model. A hit costs no call and is flagged `is_cached`; a miss is durable before it is returned."""
+
+    def __init__(self, model: ChatModel, ledger: Ledger) -> None:
+        self._model = model
+        self._ledger = ledger
+        self._in_flight: dict[str, asyncio.Future[ChatReply]] = {}
+        ledger.preload(model.identity.model)
+
+    @property
+    def identity(self) -> ModelIdentity:
+        return self._model.identity
+
+    async def reply(self, request: ChatRequest) -> ChatReply:
+        """The stored reply, or the model's."""
+        key = ledger_key(self._model.identity, request)
+        stored = self._ledger.get(key)
+        if stored is not None:
+            return stored
+        if key in self._in_flight:
+            return replace(await asyncio.shield(self._in_flight[key]), is_cached=True)
+        future: asyncio.Future[ChatReply] = asyncio.get_running_loop().create_future()
+        self._in_flight[key] = future
+        try:
+            reply = replace(await self._model.reply(request), ledger_key=key)
+            if reply.failure not in PASSING:
+                await self._ledger.put(Entry(key, self._model.identity.model, request.template_id, reply))
+            future.set_result(reply)
+            return reply
+        except BaseException as error:
+            future.set_exception(error)
+            future.exception()  # marks it as seen when nobody else waits
+            raise
+        finally:
+            del self._in_flight[key]

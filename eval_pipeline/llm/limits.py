@@ -1,0 +1,130 @@
+"""What a run may spend, and how fast: the budget, and the pool that every request of an endpoint passes through."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+from eval_pipeline.errors import BudgetReached
+
+
+@dataclass(slots=True)
+class Budget:
+    """Stops cleanly at a number of calls or a cost. Calls in flight count; their cost is known only afterwards."""
+
+    max_calls: int | None = None
+    max_cost_usd: float | None = None
+    call_count: int = field(default=0, init=False)
+    cost_usd: float = field(default=0.0, init=False)
+
+    def take(self) -> None:
+        """Takes one call from the budget.
+
+        Raises:
+            BudgetReached: none is left.
+        """
+        if self.max_calls is not None and self.call_count >= self.max_calls:
+            raise BudgetReached(limit=f"max_calls {self.max_calls}", spent=f"{self.call_count} calls")
+        if self.max_cost_usd is not None and self.cost_usd >= self.max_cost_usd:
+            raise BudgetReached(limit=f"max_cost_usd {self.max_cost_usd:g}", spent=f"${self.cost_usd:.4f}")
+        self.call_count += 1
+
+    def spend(self, cost_usd: float | None) -> None:
+        """Adds the cost of an answered call; an unknown price adds nothing, so only `max_calls` can stop it."""
+        self.cost_usd += cost_usd or 0.0
+
+
+class Pool:
+    """Bounds what is in flight to one endpoint: adaptively below `max_in_flight`, and by requests and tokens a minute.
+
+    A 429 halves what may be in flight; every full round of answers lets one more in, up to the bound again.
+    """
+
+    def __init__(self, max_in_flight: int, requests_per_minute: int | None = None, tokens_per_minute: int | None = None) -> None:
+        self.max_in_flight = max_in_flight
+        self.allowed = float(max_in_flight)
+        self.in_flight = 0
+        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._requests = _Rate(requests_per_minute)
+        self._tokens = _Rate(tokens_per_minute)
+        self._quiet_until = 0.0
+
+    @asynccontextmanager
+    async def slot(self, tokens: int = 0) -> AsyncIterator[None]:
+        """Waits for a place, and for the rates, then holds the place."""
+        await self.enter(tokens)
+        try:
+            yield
+        finally:
+            self.leave()
+
+    async def enter(self, tokens: int = 0) -> None:
+        """Waits for a place; pair with `leave`."""
+        while self.in_flight >= max(1, int(self.allowed)):
+            turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._waiting.append(turn)
+            try:
+                await turn
+            except asyncio.CancelledError:
+                if turn.done() and not turn.cancelled():
+                    self._wake()
+                raise
+        self.in_flight += 1
+        try:
+            pause = max(self._requests.delay(1), self._tokens.delay(tokens), self._quiet_until - time.monotonic())
+            if pause > 0:
+                await asyncio.sleep(pause)
+        except asyncio.CancelledError:
+            self.leave()
+            raise
+
+    def leave(self) -> None:
+        """Gives the place back."""
+        self.in_flight -= 1
+        self._wake()
+
+    def _wake(self) -> None:
+        free = max(1, int(self.allowed)) - self.in_flight
+        while free > 0 and self._waiting:
+            turn = self._waiting.popleft()
+            if not turn.done():
+                turn.set_result(None)
+                free -= 1
+
+    def answered(self) -> None:
+        """An answer came: a full round of them allows one more in flight."""
+        if self.allowed < self.max_in_flight:
+            self.allowed = min(self.max_in_flight, self.allowed + 1 / max(1.0, self.allowed))
+
+    def refused(self, wait_seconds: float) -> None:
+        """The endpoint said 429: halve, and be quiet for as long as it asked (a second at most when it did not say)."""
+        now = time.monotonic()
+        if now >= self._quiet_until:
+            self.allowed = max(1.0, self.allowed / 2)
+        self._quiet_until = max(self._quiet_until, now + min(wait_seconds, 60.0))
+
+    def remaining(self, requests: int | None, reset_seconds: float | None) -> None:
+        """What `x-ratelimit-*` headers say: with nothing left, be quiet until the reset."""
+        if requests == 0 and reset_seconds:
+            self._quiet_until = max(self._quiet_until, time.monotonic() + min(reset_seconds, 60.0))
+
+
+class _Rate:
+    """Spreads units over time: the next one may go when the earlier ones are paid for."""
+
+    def __init__(self, per_minute: int | None) -> None:
+        self._seconds_each = 60.0 / per_minute if per_minute else 0.0
+        self._free_at = 0.0
+
+    def delay(self, units: int) -> float:
+        """Seconds to wait before these units may go; reserves them."""
+        if not self._seconds_each:
+            return 0.0
+        now = time.monotonic()
+        start = max(now, self._free_at)
+        self._free_at = start + units * self._seconds_each
+        return start - now

@@ -1,0 +1,76 @@
+"""Dataset versions: the canonical form of an item, content hashes, and what changed between two versions."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import unicodedata
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from eval_pipeline.vocabulary import Language
+
+CONTENT_FIELDS = ("user_input", "reference", "reference_contexts", "stratum", "cluster_id", "language", "metadata")
+"""Fields whose change makes another version. Source and date do not: they say where the content comes from."""
+
+
+def nfc(value: Any) -> Any:
+    """Text (also inside lists) in Unicode NFC; anything else as it is."""
+    if isinstance(value, str):
+        return value if value.isascii() else unicodedata.normalize("NFC", value)
+    return [nfc(one) for one in value] if isinstance(value, list) else value
+
+
+def item_sha256(item: Mapping[str, Any]) -> str:
+    """Hash of one item's content."""
+    return _sha256({"item_id": item["item_id"], **{name: item.get(name) for name in CONTENT_FIELDS}})
+
+
+def version_sha256(items: pl.DataFrame) -> str:
+    """Hash of a whole version: of its items' hashes in id order, so the order of lines does not count."""
+    return _sha256(dict(items.sort("item_id").select("item_id", "content_sha256").iter_rows()))
+
+
+def _sha256(value: Any) -> str:
+    text = json.dumps(value, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def diff(old: pl.DataFrame | None, new: pl.DataFrame) -> list[dict[str, Any]]:
+    """Row-level changes, by id: `{item_id, change, fields}`; fields is null unless changed."""
+    before = {} if old is None else {row["item_id"]: row for row in old.iter_rows(named=True)}
+    after = {row["item_id"]: row for row in new.iter_rows(named=True)}
+    found = []
+    for item_id in sorted(before.keys() | after.keys()):
+        if item_id not in before:
+            found.append({"item_id": item_id, "change": "added", "fields": None})
+        elif item_id not in after:
+            found.append({"item_id": item_id, "change": "removed", "fields": None})
+        elif fields := changed_fields(before[item_id], after[item_id]):
+            found.append({"item_id": item_id, "change": "changed", "fields": fields})
+    return found
+
+
+def changed_fields(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
+    """Names of the content fields that differ."""
+    return [name for name in CONTENT_FIELDS if before[name] != after[name]]
+
+
+def stratum_counts(items: pl.DataFrame) -> dict[str, int]:
+    """Items by stratum."""
+    return dict(sorted(Counter(items["stratum"]).items()))
+
+
+def detect_language(text: str) -> Language:
+    """Korean when at least a fifth of the letters are Hangul: Korean answers quote Latin names, not the reverse."""
+    letters = [c for c in text if c.isalpha()]
+    hangul = sum("가" <= c <= "힣" or "ㄱ" <= c <= "ㆎ" or "ᄀ" <= c <= "ᇿ" for c in letters)
+    return Language.KO if letters and hangul / len(letters) >= 0.2 else Language.EN
+
+
+def duplicates(ids: Sequence[str]) -> list[str]:
+    """Ids that occur more than once."""
+    return sorted(name for name, count in Counter(ids).items() if count > 1)
