@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from eval_pipeline.stages.gating import Past
+from eval_pipeline.store import evidence as store_evidence
 from eval_pipeline.store.warehouse import Warehouse
-from eval_pipeline.tables import EVALUATIONS, GOLDEN_ITEMS, RESPONSES
+from eval_pipeline.tables import EVALUATIONS, GOLDEN_ITEMS, RESPONSES, SCORES
 
 if TYPE_CHECKING:
     from eval_pipeline.evaluation.steps import Evaluation
@@ -69,3 +73,21 @@ def rivals(evaluation: Evaluation) -> pl.DataFrame | None:
     if rows.is_empty():
         return None
     return evaluation.warehouse.read(RESPONSES, rows["evaluation_id"][-1])
+
+
+def window(warehouse: Warehouse, row: Mapping[str, Any], size: int) -> tuple[Past, ...]:
+    """The evaluations before this one, of the same system and dataset: complete, no replays, oldest first.
+
+    More are taken than the window holds, since those of another judge fall out later, metric by metric.
+    """
+    rows = complete(warehouse).filter(
+        (pl.col("system") == row["system"]) & (pl.col("dataset") == row["dataset"]) & ~pl.col("is_partial")
+        & ~pl.col("is_replay") & (pl.col("started_at") < row["started_at"])
+    )  # fmt: skip
+    return tuple(Past(name, warehouse.read(SCORES, name)) for name in rows["evaluation_id"].to_list()[-3 * size :])
+
+
+def pinned(folder: Path, label: str) -> Past | None:
+    """The pinned baseline of a dataset, or null."""
+    found = store_evidence.read_baseline(folder, label)
+    return None if found is None or found.is_empty() else Past(str(found["evaluation_id"][0]), found)

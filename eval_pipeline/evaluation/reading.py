@@ -13,12 +13,14 @@ from eval_pipeline.errors import EvaluationNotFound
 from eval_pipeline.evaluation.evidence import complete
 from eval_pipeline.evaluation.project import Project
 from eval_pipeline.evaluation.publication import report_path
+from eval_pipeline.stages import gating
 from eval_pipeline.store.warehouse import Warehouse
+from eval_pipeline.vocabulary import Decision, Policy
 
 if TYPE_CHECKING:
     from eval_pipeline.report.view import EvaluationView
 
-__all__ = ["evaluations", "report_path", "select", "view"]
+__all__ = ["decision", "evaluations", "report_path", "select", "view"]
 
 
 def evaluations(project: Project) -> pl.DataFrame:
@@ -68,3 +70,11 @@ def view(project: Project, evaluation_id: str) -> EvaluationView:
     from eval_pipeline.report.view import view as build
 
     return build(Warehouse(project.warehouse).read, evaluation_id)
+
+
+def decision(project: Project, seen: EvaluationView) -> gating.Gate:
+    """The stored decision of an evaluation, with the exit code its policy gives."""
+    rows = seen.gate.to_dicts()
+    whole = next(row for row in rows if row["rule"] == "decision")
+    verdict, policy = Decision(whole["verdict"]), Policy(whole["policy"])
+    return gating.Gate(verdict, gating.exit_code(verdict, project.config.gate.policy(policy)), ())

@@ -310,7 +310,7 @@ class Evaluation:
             "partial_reason": reason,
             "is_replay": bool(responses["is_reused"].all()) and spent.call_count == 0,
             "is_unpinned": any(self.project.config.judges[name].allow_floating for name in self.judges()),
-            "warnings": trust.warnings(self.project, self.system, self.judges()),
+            "warnings": trust.admit(self.project, self.system, self.judges()),
         }])  # fmt: skip
 
 

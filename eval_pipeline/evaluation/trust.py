@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from eval_pipeline.asking import Asker
+from eval_pipeline.evaluation import evidence
 from eval_pipeline.evaluation.project import Project
+from eval_pipeline.intake import datasets
 from eval_pipeline.llm.admission import admit as admit_judge
 from eval_pipeline.metrics.declaration import Metric, Sample
-from eval_pipeline.stages import decomposition, judging, scoring
+from eval_pipeline.stages import calibration, decomposition, gating, judging, scoring
 from eval_pipeline.stages.sampling import CLAIMS_METRIC, with_claims
 from eval_pipeline.stages.versioning import detect_language
-from eval_pipeline.tables import VERDICTS
-from eval_pipeline.vocabulary import Language
+from eval_pipeline.store import evidence as store_evidence
+from eval_pipeline.store.warehouse import Warehouse
+from eval_pipeline.tables import CALIBRATIONS, GATE_DECISIONS, SCORES, SUMMARIES, VERDICTS
+from eval_pipeline.vocabulary import Language, Policy
 
 if TYPE_CHECKING:
     from eval_pipeline.evaluation.steps import Evaluation
@@ -91,6 +96,53 @@ async def _with_claims(evaluation: Evaluation, metric: Metric, whole: list[Sampl
     return with_claims(whole, claims, verdicts)
 
 
-def run_judge_labels(evaluation: Evaluation, labels: pl.DataFrame) -> pl.DataFrame:
-    """`judge_labels` for code that is not async."""
-    return asyncio.run(judge_labels(evaluation, labels))
+def calibrate(evaluation: Evaluation, labels: pl.DataFrame) -> pl.DataFrame:
+    """`calibrations` rows of this evaluation's judges, kept in the warehouse by judge key."""
+    keys, metrics = evaluation.judge_keys(), evaluation.metrics()
+    judges = {
+        name: calibration.JudgeOnMetric(str(keys[name]), evaluation.judge_of(name), evaluation.identity(evaluation.judge_of(name)).model)
+        for name in metrics
+        if keys[name] is not None
+    }
+    judged = asyncio.run(judge_labels(evaluation, labels))
+    config = evaluation.project.config.calibration
+    frame = calibration.calibrate(
+        labels, judged, judges, bar=calibration.Bar(config.bar, config.minimum_labels), evaluation_id=evaluation.evaluation_id,
+        now=datetime.now(UTC),
+    )  # fmt: skip
+    for (key,), rows in frame.group_by("judge_key"):
+        evaluation.warehouse.write(CALIBRATIONS, str(key), rows, part=evaluation.evaluation_id, replace=True)
+    return frame
+
+
+def decide(evaluation: Evaluation, row: pl.DataFrame) -> pl.DataFrame:
+    """`gate_decisions` rows of this evaluation under its run's policy."""
+    policy = evaluation.options.policy
+    case = gate_case(evaluation.project, row.to_dicts()[0], evaluation.warehouse, policy)
+    frame = gating.rows(gating.decide(case), evaluation.evaluation_id, policy, datetime.now(UTC))
+    evaluation.warehouse.write(GATE_DECISIONS, evaluation.evaluation_id, frame, replace=True)
+    return frame
+
+
+def gate_case(project: Project, row: Mapping[str, Any], warehouse: Warehouse, policy: Policy) -> gating.Case:
+    """What the gate looks at for one evaluation; `row` is its `evaluations` row."""
+    evaluation_id, folder = row["evaluation_id"], project.dataset_folder(row["dataset"])
+    metrics = project.metrics(tuple(name for name in row["metrics"] if name in project.config.metrics))
+    keys = json.loads(row["judge_keys"])
+    calibrations = [
+        warehouse.read(CALIBRATIONS, key).filter(pl.col("metric") == name) for name, key in keys.items() if key is not None
+    ]
+    return gating.Case(
+        evaluation=row,
+        scores=warehouse.read(SCORES, evaluation_id),
+        summaries=warehouse.read(SUMMARIES, evaluation_id),
+        calibrations=pl.concat([CALIBRATIONS.frame(), *calibrations]).sort("calibrated_at"),
+        gate=project.config.gate,
+        policy=policy,
+        gated=tuple(name for name in metrics if project.config.metrics[name].gate),
+        judged=tuple(name for name, metric in metrics.items() if metric.template_ids),
+        accepted_judges=frozenset(store_evidence.accepted_judges(folder)),
+        rot=tuple(datasets.moved(folder, row["dataset_tag"])),
+        window=evidence.window(warehouse, row, project.config.gate.window),
+        pinned=evidence.pinned(folder, project.config.gate.baseline),
+    )

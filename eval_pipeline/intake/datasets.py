@@ -3,7 +3,7 @@
     datasets/<name>/
     ├── items.jsonl           the newest version, one item a line, in id order
     ├── log.jsonl             one line a version: hash, tag, message, author, time, parent, counts, changes
-    ├── versions/<hash>.jsonl older versions
+    ├── versions/<hash>.jsonl every version as it was tagged
     ├── responses/*.jsonl     recorded responses
     └── labels/*.jsonl        labels with the texts they are about
 """
@@ -127,11 +127,31 @@ def load(folder: Path, tag: str = "latest") -> DatasetVersion:
     if len(found) != 1:
         raise DatasetNotFound(name=folder.name, version=tag)
     entry = found[0]
-    path = folder / "versions" / f"{entry['dataset_version'][:16]}.jsonl"
-    rows = [row for _, row in read_lines(path if path.exists() else folder / "items.jsonl")]
+    path = folder / "items.jsonl" if entry is entries[-1] else _kept(folder, entry["dataset_version"])
+    rows = [row for _, row in read_lines(path)]
     items = items_frame(folder.name, rows)
     return DatasetVersion(folder.name, str(items["dataset_version"][0]) if items.height else entry["dataset_version"],
                           entry["tag"], entry["message"], items)  # fmt: skip
+
+
+def moved(folder: Path, tag: str) -> list[str]:
+    """What differs between a tag and the content it was given to: dataset, tag, item and fields. Empty when nothing does."""
+    found = []
+    for entry in log(folder):
+        now = load(folder, entry["tag"])
+        if tag not in {entry["tag"], "latest"} or now.dataset_version == entry["dataset_version"]:
+            continue
+        kept = _kept(folder, entry["dataset_version"])
+        before = items_frame(folder.name, [row for _, row in read_lines(kept)]) if kept.exists() else None
+        changes = versioning.diff(before, now.items) if before is not None else []
+        names = [f"item {one['item_id']!r} {one['change']} ({', '.join(one['fields'] or ['whole row'])})" for one in changes]
+        found += [f"{folder.name}@{entry['tag']}: {name} since it was tagged" for name in names or ["content"]]
+    return found
+
+
+def _kept(folder: Path, version: str) -> Path:
+    """The copy of a version as it was tagged."""
+    return folder / "versions" / f"{version[:16]}.jsonl"
 
 
 def version_rows(folder: Path) -> pl.DataFrame:
@@ -158,7 +178,7 @@ def change_rows(folder: Path) -> pl.DataFrame:
 
 def add_version(folder: Path, rows: Sequence[Mapping[str, Any]], tag: str, message: str, author: str | None,
                 now: datetime) -> dict[str, Any]:  # fmt: skip
-    """Makes rows the newest version; returns its log entry. The old one moves to `versions/`.
+    """Makes rows the newest version; returns its log entry. A copy of each stays in `versions/`.
 
     Raises:
         MessageRequired: no message.
@@ -179,8 +199,7 @@ def add_version(folder: Path, rows: Sequence[Mapping[str, Any]], tag: str, messa
         "parent_version": parent["dataset_version"] if parent else None, "item_count": items.height,
         "stratum_counts": versioning.stratum_counts(items), "changes": versioning.diff(old, items),
     }  # fmt: skip
-    if parent and old is not None:
-        write_lines(folder / "versions" / f"{parent['dataset_version'][:16]}.jsonl", canonical(old))
+    write_lines(_kept(folder, version), canonical(items))
     write_lines(folder / "items.jsonl", canonical(items))
     write_lines(folder / "log.jsonl", [*entries, entry])
     return entry
