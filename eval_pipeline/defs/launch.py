@@ -78,3 +78,33 @@ def evaluate(project: Project, target: Target, options: Options, progress: Progr
         made = result.get_asset_materialization_events()
         return next(str(event.materialization.metadata["evaluation_id"].value) for event in made
                     if "evaluation_id" in event.materialization.metadata)  # fmt: skip
+
+
+def unfinished(project: Project) -> str | None:
+    """The newest evaluation of this project that has responses but no `evaluations` row, or was stopped; null for none."""
+    from eval_pipeline.evaluation.steps import STOPPED
+    from eval_pipeline.store.warehouse import Warehouse
+    from eval_pipeline.tables import EVALUATIONS, RESPONSES
+
+    warehouse = Warehouse(project.warehouse)
+    rows = warehouse.read(EVALUATIONS)
+    whole = {name for name, reason in rows.select("evaluation_id", "partial_reason").iter_rows() if not (reason or "").startswith(STOPPED)}
+    started = [name for name in warehouse.values(RESPONSES) if name not in whole]
+    return max(started, default=None)
+
+
+def open_runs(project: Project) -> list[dict[str, object]]:
+    """Runs of the instance that are not done, and those that failed, newest first; the command that goes on is `run --resume`."""
+    with instance(project) as opened:
+        statuses = [dg.DagsterRunStatus.QUEUED, dg.DagsterRunStatus.STARTING, dg.DagsterRunStatus.STARTED, dg.DagsterRunStatus.FAILURE]
+        records = opened.get_run_records(dg.RunsFilter(statuses=statuses), limit=20)
+        return [
+            {
+                "run_id": record.dagster_run.run_id,
+                "status": record.dagster_run.status.value,
+                "started_at": record.create_timestamp.isoformat(),
+                "partition": record.dagster_run.tags.get("dagster/partition"),
+                "resume": "eval-pipeline run --resume" if record.dagster_run.status == dg.DagsterRunStatus.FAILURE else None,
+            }
+            for record in records
+        ]

@@ -47,7 +47,7 @@ def expand(text: str | None, environment: Mapping[str, str], judge: str) -> str 
 
 @asynccontextmanager
 async def open_bench(
-    project: Project, names: tuple[str, ...], limits: Limits = Limits(), *, retry_invalid: bool = False  # noqa: B008
+    project: Project, names: tuple[str, ...], limits: Limits = Limits()  # noqa: B008
 ) -> AsyncIterator[Bench]:
     """Opens the named judges for one run, each behind the project's ledger.
 
@@ -67,7 +67,7 @@ async def open_bench(
             model = build_judge(name, project.config.judges[name], project, budget)
             if hasattr(model, "__aenter__"):
                 await stack.enter_async_context(model)  # pyright: ignore[reportArgumentType]
-            judges[name] = LedgeredChat(model, ledger, retry_invalid=retry_invalid)
+            judges[name] = LedgeredChat(model, ledger)
         yield Bench(judges, await _embedding(project, stack))
 
 

@@ -244,7 +244,7 @@ class Evaluation:
         return Origin(self.evaluation_id, metric, judge, self.identity(judge).model, judge_key)
 
     def _bench(self):  # noqa: ANN202
-        return open_bench(self.project, self.judges(), self.limits_left(), retry_invalid=self.options.retry_invalid)
+        return open_bench(self.project, self.judges(), self.limits_left())
 
     def asker(self, bench: Bench, judge: str) -> Asker:
         config = self.project.config.judges[judge]

@@ -28,6 +28,8 @@ from eval_pipeline.tables import DATASET_CHANGES, DATASET_VERSIONS, GOLDEN_ITEMS
 ITEM_FIELDS = ("item_id", "user_input", "reference", "reference_contexts", "stratum", "cluster_id", "language", "source",
                "updated_at", "metadata")  # fmt: skip
 
+LABEL_FIELDS = ("item_id", "metric", "score", "value", "annotator", "provenance", "content_sha256", "texts")
+
 
 @dataclass(frozen=True, slots=True)
 class DatasetVersion:
@@ -211,22 +213,21 @@ def canonical(items: pl.DataFrame) -> list[dict[str, Any]]:
 
 
 def labels(folder: Path, dataset: str) -> pl.DataFrame:
-    """`human_labels` rows of all files in `labels/`. Rows without texts are not usable and are left out.
-
-    A label whose stored hash is not that of its texts was edited by hand and raises.
+    """`human_labels` rows of all files in `labels/`.
 
     Raises:
-        DatasetInvalid: such rows, by file and line.
+        DatasetInvalid: rows that lack a field or whose hash is not that of their texts, by file and line.
     """
     rows, problems = [], []
     for path in sorted((folder / "labels").glob("*.jsonl")):
         for number, row in read_lines(path):
-            if "texts" not in row:
-                continue
-            if content_sha256(row["texts"]) != row["content_sha256"]:
+            missing = [name for name in LABEL_FIELDS if row.get(name) is None]
+            if missing:
+                problems.append(f"  {path.name}:{number}: lacks {', '.join(missing)}")
+            elif content_sha256(row["texts"]) != row["content_sha256"]:
                 problems.append(f"  {path.name}:{number}: content_sha256 is not that of texts")
-                continue
-            rows.append(_label(row, dataset))
+            else:
+                rows.append(_label(row, dataset))
     if problems:
         raise DatasetInvalid(path=folder / "labels", count=len(problems), problems="\n".join(problems[:50]))
     return HUMAN_LABELS.frame(rows).unique(subset=list(HUMAN_LABELS.key), keep="last", maintain_order=True)

@@ -37,7 +37,7 @@ def declare() -> Metric:
             Language.EN: "What share of the response's claims do the retrieved contexts support?",
             Language.KO: "응답의 주장 가운데 검색된 문맥이 뒷받침하는 비율은?",
         },
-        needs=("response", "retrieved_contexts"),
+        needs=("user_input", "response", "retrieved_contexts"),
         template_ids=TEMPLATES,
         decomposes=(PartSource.RESPONSE,),
         questions=questions,

@@ -85,7 +85,7 @@ class Warehouse:
         for path in paths:
             frame = pl.read_parquet(path) if self.is_local else pl.read_parquet(io.BytesIO(self._fs.cat_file(path)))
             missing = [pl.lit(None, dtype).alias(name) for name, dtype in table.schema.items() if name not in frame.columns]
-            frames.append(frame.with_columns(missing).select(table.schema))
+            frames.append(frame.with_columns(missing).select(list(table.schema)))
         return pl.concat(frames) if frames else table.frame()
 
     def drop(self, table: Table, value: str) -> None:
