@@ -49,10 +49,10 @@ AsJson = Annotated[bool, typer.Option("--json", help=t("Machine-readable output"
 
 
 def out() -> Console:
-    """The console for results. Width follows the terminal; 110 columns when there is none."""
+    """The console for results. Width follows the terminal; 120 columns when there is none."""
     from rich.console import Console
 
-    return Console(highlight=False, width=None if sys.stdout.isatty() else 110, soft_wrap=not sys.stdout.isatty())
+    return Console(highlight=False, width=None if sys.stdout.isatty() else 120, soft_wrap=not sys.stdout.isatty())
 
 
 def err() -> Console:

@@ -79,7 +79,7 @@ def _numbers(view: EvaluationView, words: dict[str, Any]):  # noqa: ANN202
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1), collapse_padding=True)
     for index, name in enumerate(words["columns"]):
         table.add_column(name, justify="left" if index == 0 else "right", no_wrap=True)
     before = {row["metric"]: row for row in view.previous_summaries.filter(pl.col("stratum") == "all").iter_rows(named=True)}
@@ -108,7 +108,7 @@ def _trust(view: EvaluationView, words: dict[str, Any], language: Language) -> S
         if row["pair_count"] == 0:
             lines.append(Text(f"{_clean(row['metric']):<24}{word:<13}{words['none']}"))
             continue
-        needed = words["needed"].format(n=row["labels_needed"]) if row["labels_needed"] else ""
+        needed = words["needed"].format(n=row["labels_needed"]) if row["labels_needed"] and row["decision"] == "inconclusive" else ""
         limits = f"rho {number(row['spearman_rho'], 2)}, {number(row['rho_lower'], 2)}..{number(row['rho_upper'], 2)}"
         reason = f" ({row['reason']})" if row["reason"] else ""
         lines.append(Text(f"{_clean(row['metric']):<24}{word:<13}{limits}, n {row['pair_count']}, bias {signed(row['bias'])}{needed}{reason}"))

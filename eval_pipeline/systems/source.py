@@ -3,43 +3,27 @@
 from __future__ import annotations
 
 import asyncio
-import re
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol
 
 import polars as pl
 
-from eval_pipeline.config import ReleaseConfig, SystemConfig
-from eval_pipeline.errors import SystemMisconfigured
-from eval_pipeline.stages.versioning import nfc
+from eval_pipeline.chat import ChatModel
+from eval_pipeline.config import SystemConfig
+from eval_pipeline.errors import EvalPipelineError, SystemMisconfigured
+from eval_pipeline.systems.expansion import Expansion
 from eval_pipeline.systems.journal import Journal
+from eval_pipeline.systems.response import Response, clean, finished, short
 from eval_pipeline.tables import RESPONSES
-
-
-@dataclass(frozen=True, slots=True)
-class Response:
-    """What a system answered for one item. With `error` set there is no response.
-
-    Attributes:
-        retrieved_contexts: passages in rank order; null when the system gives none.
-        latency_seconds, input_tokens, output_tokens: null when unknown.
-        fetched_at: ISO time in UTC.
-    """
-
-    response: str | None = None
-    retrieved_contexts: list[str] | None = None
-    error: str | None = None
-    latency_seconds: float | None = None
-    input_tokens: int | None = None
-    output_tokens: int | None = None
-    fetched_at: str | None = None
 
 
 class ResponseSource(Protocol):
     """Answers one item. Whatever goes wrong with one item is a `Response` with `error`, never an exception.
+
+    An error of our own family is for what concerns the whole run: a program that is not there, an exhausted quota.
 
     Attributes:
         is_live: asking costs time or money, so answers are journalled.
@@ -52,60 +36,63 @@ class ResponseSource(Protocol):
     async def aclose(self) -> None: ...
 
 
-def expand(text: str, environment: Mapping[str, str], system: str) -> str:
-    """Replaces `${NAME}` by its environment variable.
-
-    Raises:
-        SystemMisconfigured: a named variable is not set.
-    """
-
-    def value(found: re.Match[str]) -> str:
-        if found.group(1) not in environment:
-            raise SystemMisconfigured(system=system, reason=f"environment variable {found.group(1)} is not set")
-        return environment[found.group(1)]
-
-    return re.sub(r"\$\{(\w+)\}", value, text)
-
-
-def build_source(name: str, config: SystemConfig, root: Path, environment: Mapping[str, str]) -> ResponseSource:
+def build_source(
+    name: str, config: SystemConfig, root: Path, environment: Mapping[str, str], *, chat_model: ChatModel | None = None
+) -> ResponseSource:
     """The source of one system.
+
+    Args:
+        name: the system, for messages.
+        config: its section of `evaluation.yaml`.
+        root: folder of the project; paths, modules and programs are found from there.
+        environment: variables that `${NAME}` may name; a program inherits all of them.
+        chat_model: who answers for source `openai`.
 
     Raises:
         SystemMisconfigured: it cannot be asked, and why.
     """
+    expansion = Expansion(name, environment)
     match config.source:
         case "recorded":
             from eval_pipeline.systems.recorded import Recorded
 
-            return Recorded(name, root / str(config.path))
+            path = expansion.fill(config.path)
+            expansion.refuse_missing()
+            return Recorded(name, path, root)
         case "http":
             from eval_pipeline.systems.http import Http
 
-            return Http(name, config, environment)
+            return Http(name, config, expansion)
         case "python":
             from eval_pipeline.systems.python_callable import PythonCallable
 
-            return PythonCallable(name, config, root)
+            return PythonCallable(name, config, root, expansion)
         case "command":
             from eval_pipeline.systems.command import Command
 
-            return Command(name, config, root, environment)
+            return Command(name, config, root, environment, expansion)
         case "openai":
-            raise SystemMisconfigured(system=name, reason="source `openai` needs a chat model from the caller")
+            from eval_pipeline.systems.chat import Chat
+
+            if chat_model is None:
+                raise SystemMisconfigured(system=name, reason="source `openai` needs a chat model, and none was given")
+            return Chat(config, chat_model, expansion)
 
 
-def release(config: SystemConfig, environment: Mapping[str, str]) -> str:
-    """The system's release: a string, or read from its URL.
+def release(config: SystemConfig, environment: Mapping[str, str], system: str = "release") -> str:
+    """The system's release: a string, or read from its URL now.
 
     Raises:
-        SystemMisconfigured: the URL did not give one.
+        SystemMisconfigured: a variable is not set, or the URL did not give a release.
     """
-    if isinstance(config.release, str):
-        return expand(config.release, environment, "release")
-    from eval_pipeline.systems.http import read_release
+    expansion = Expansion(system, environment)
+    if not isinstance(config.release, str):
+        from eval_pipeline.systems.release import read_release
 
-    assert isinstance(config.release, ReleaseConfig)
-    return read_release(config.release, environment)
+        return read_release(config, config.release, system, expansion)
+    text = expansion.fill(config.release)
+    expansion.refuse_missing()
+    return text
 
 
 async def fetch(
@@ -118,39 +105,110 @@ async def fetch(
     max_in_flight: int = 8,
     on_response: Callable[[Response], None] = lambda _: None,
 ) -> pl.DataFrame:
-    """One `responses` row per item: reused, journalled by an earlier try of this evaluation, or asked now."""
-    done = journal.done()
-    places = asyncio.Semaphore(max_in_flight)
+    """One `responses` row per item: reused, journalled by an earlier try of this evaluation, or asked now.
 
-    async def one(item: Mapping[str, Any]) -> dict[str, Any]:
-        item_id = item["item_id"]
-        if reused and item_id in reused:
-            on_response(Response())
-            kept = {name: reused[item_id][name] for name in RESPONSES.schema}
-            return {**kept, "evaluation_id": evaluation_id, "is_reused": True}
-        if item_id not in done:
-            async with places:
-                answered = await source.respond(item)
-            row = {"item_id": item_id, **{name: nfc(value) for name, value in asdict(answered).items()}}
-            row["fetched_at"] = row["fetched_at"] or datetime.now(UTC).isoformat()
-            if source.is_live:
-                journal.add(row)
-            done[item_id] = row
-        on_response(Response())
-        fetched = {**done[item_id], "fetched_at": datetime.fromisoformat(done[item_id]["fetched_at"])}
-        return {**fetched, "evaluation_id": evaluation_id, "is_reused": False}
+    Args:
+        items: rows of `golden_items`.
+        source: whom to ask; closed at the end.
+        journal: open, of this evaluation only. A failed response is recorded as well and is not asked again.
+        evaluation_id: of the rows.
+        reused: `responses` rows of an earlier evaluation, by item.
+        max_in_flight: items asked at the same time.
+        on_response: told of every item once, as its response is known.
 
+    Returns:
+        Rows in the order of the items.
+
+    Raises:
+        EvalPipelineError: what concerns the whole run; answers in flight are waited for and journalled first.
+    """
+    known = _known(items, reused or {}, journal.done() if source.is_live else {})
+    for response, _ in known.values():
+        on_response(response)
+    todo = (item for item in items.iter_rows(named=True) if item["item_id"] not in known)
     try:
-        rows = await asyncio.gather(*(one(item) for item in items.iter_rows(named=True)))
+        async for item_id, response in _asked(todo, source, max_in_flight, journal if source.is_live else None):
+            known[item_id] = response, False
+            on_response(response)
     finally:
         await source.aclose()
-    return RESPONSES.frame(rows)
+    return RESPONSES.frame(_row(evaluation_id, item_id, *known[item_id]) for item_id in items["item_id"])
 
 
-def checked(response: Any, contexts: Any) -> Response:
-    """A response of the right types, or one whose error says which type was wrong."""
-    if not isinstance(response, str):
-        return Response(error=f"the response is {type(response).__name__}, not text")
-    if contexts is not None and not (isinstance(contexts, list) and all(isinstance(one, str) for one in contexts)):
-        return Response(error="retrieved_contexts is not a list of texts")
-    return Response(response, contexts)
+async def preview(source: ResponseSource, item: Mapping[str, Any]) -> Response:
+    """One item asked outside any evaluation: the mapped fields, and in `raw` what the system sent. Closes the source."""
+    try:
+        return await _ask(source, item)
+    finally:
+        await source.aclose()
+
+
+def _known(
+    items: pl.DataFrame, reused: Mapping[str, Mapping[str, Any]], done: Mapping[str, Response]
+) -> dict[str, tuple[Response, bool]]:
+    """Response and whether it is reused, of the items that need not be asked. The journal goes first: it was asked."""
+    known: dict[str, tuple[Response, bool]] = {}
+    for item_id in items["item_id"]:
+        if item_id in done:
+            known[item_id] = done[item_id], False
+        elif item_id in reused:
+            row = reused[item_id]
+            when = row["fetched_at"].isoformat() if row.get("fetched_at") else None
+            names = ("response", "retrieved_contexts", "error", "latency_seconds", "input_tokens", "output_tokens")
+            known[item_id] = Response(**{name: row.get(name) for name in names}, fetched_at=when), True
+    return known
+
+
+async def _asked(todo: Iterator[Mapping[str, Any]], source: ResponseSource, max_in_flight: int, journal: Journal | None):  # noqa: ANN202
+    """Item ids and responses as they arrive; at most `max_in_flight` at once."""
+    answers: asyncio.Queue[tuple[str, Response] | None] = asyncio.Queue()
+    failures: list[EvalPipelineError] = []
+
+    async def worker() -> None:
+        try:
+            for item in todo:
+                response = await _ask(source, item)
+                if journal is not None:
+                    journal.add(item["item_id"], response)
+                answers.put_nowait((item["item_id"], response))
+                if failures:
+                    return
+        except EvalPipelineError as error:
+            failures.append(error)
+        finally:
+            answers.put_nowait(None)
+
+    workers = [asyncio.create_task(worker()) for _ in range(max(1, max_in_flight))]
+    try:
+        running = len(workers)
+        while running:
+            answer = await answers.get()
+            if answer is None:
+                running -= 1
+            else:
+                yield answer
+        await asyncio.gather(*workers)
+        if failures:
+            raise failures[0]
+    finally:
+        for task in workers:
+            task.cancel()
+        await asyncio.gather(*workers, return_exceptions=True)
+
+
+async def _ask(source: ResponseSource, item: Mapping[str, Any]) -> Response:
+    """Asks; a source that breaks its promise costs its item, not the run."""
+    try:
+        response = await source.respond(item)
+    except EvalPipelineError:
+        raise
+    except Exception as error:  # noqa: BLE001 - a source may be anybody's; its failure is the item's error
+        response = Response(error=short(f"{type(error).__name__}: {error}"))
+    cleaned = {name: clean(getattr(response, name)) for name in ("response", "retrieved_contexts", "error")}
+    return finished(replace(response, **cleaned), datetime.now(UTC).isoformat())
+
+
+def _row(evaluation_id: str, item_id: str, response: Response, is_reused: bool) -> dict[str, Any]:  # noqa: FBT001
+    row = {name: value for name, value in asdict(response).items() if name != "raw"}
+    when = datetime.fromisoformat(response.fetched_at) if response.fetched_at else None
+    return {**row, "evaluation_id": evaluation_id, "item_id": item_id, "fetched_at": when, "is_reused": is_reused}
