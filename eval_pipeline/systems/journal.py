@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, fields
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any
+from typing import IO, Any, Self
 
 from filelock import FileLock, Timeout
 
@@ -29,7 +29,7 @@ class Journal:
         self._lock = FileLock(f"{path}.lock")
         self._file: IO[bytes] | None = None
 
-    def __enter__(self) -> Journal:
+    def __enter__(self) -> Self:
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)
             self._lock.acquire(timeout=0)
@@ -43,7 +43,9 @@ class Journal:
             raise NotWritable(path=self._path.name, reason=error.strerror or type(error).__name__) from error
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._close()
 
     def _close(self) -> None:

@@ -30,7 +30,8 @@ class Recorded:
     def __init__(self, name: str, path: str, root: Path) -> None:
         whole = (root / path).resolve()
         if not Path(path).is_absolute() and not whole.is_relative_to(root.resolve()):
-            raise SystemMisconfigured(system=name, reason=f"path {path!r} leaves the project; move the file, or give its absolute path")
+            reason = f"path {path!r} leaves the project; move the file, or give its absolute path"
+            raise SystemMisconfigured(system=name, reason=reason)
         self._rows: dict[str, Response] = {}
         try:
             with whole.open("rb") as lines:
@@ -57,14 +58,12 @@ class Recorded:
         if not isinstance(row.get("item_id"), str):
             return "item_id is missing" if row.get("item_id") is None else "item_id is not text"
         item_id = clean(row["item_id"])
-        if item_id in self._rows:
-            return f"item_id {short(item_id, 80)!r} occurs twice"
+        problem = f"item_id {short(item_id, 80)!r} occurs twice" if item_id in self._rows else problem_of(row)
         if row.get("error") and row.get("response"):
-            return "has both a response and an error"
-        if problem := problem_of(row):
-            return problem
-        self._rows[item_id] = from_fields(row)
-        return None
+            problem = "has both a response and an error"
+        if problem is None:
+            self._rows[item_id] = from_fields(row)
+        return problem
 
     async def respond(self, item: Mapping[str, Any]) -> Response:
         """The recorded response."""

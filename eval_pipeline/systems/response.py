@@ -16,6 +16,8 @@ GIVEN = ("item_id", "user_input", "language", "stratum")
 ERROR_LENGTH = 400
 RAW_LENGTH = 20_000
 LARGEST_COUNT = 2**53
+UNSEEN = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]+")
+"""White space, control characters, and those that turn or hide text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +78,7 @@ def problem_of(fields: Mapping[str, Any]) -> str | None:
         return f"error is {_kind(error)}, not text"
     if not error and not isinstance(fields.get("response"), str):
         return f"response is {_kind(fields.get('response'))}, not text"
-    if contexts is not None and not (isinstance(contexts, list | tuple) and all(isinstance(one, str) for one in contexts)):
+    if not (contexts is None or (isinstance(contexts, list | tuple) and all(isinstance(one, str) for one in contexts))):
         return "retrieved_contexts is not a list of texts"
     if latency is not None and not (_is_number(latency) and math.isfinite(latency) and latency >= 0):
         return "latency_seconds is not a number of seconds"
@@ -100,7 +102,7 @@ def clean(value: Any) -> Any:
 
 def short(text: object, length: int = ERROR_LENGTH) -> str:
     """Foreign text as one line for an error message: no control characters, at most `length` characters."""
-    line = re.sub(r"[\s\x00-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2066-\u2069\ufeff]+", " ", _whole(str(text))).strip()
+    line = UNSEEN.sub(" ", _whole(str(text))).strip()
     return line if len(line) <= length else line[: length - 1] + "…"
 
 

@@ -126,17 +126,22 @@ async def fetch(
     for response, _ in known.values():
         on_response(response)
     todo = (item for item in items.iter_rows(named=True) if item["item_id"] not in known)
+
+    def arrived(item_id: str, response: Response) -> None:
+        if source.is_live:
+            journal.add(item_id, response)
+        known[item_id] = replace(response, raw=""), False
+        on_response(response)
+
     try:
-        async for item_id, response in _asked(todo, source, max_in_flight, journal if source.is_live else None):
-            known[item_id] = response, False
-            on_response(response)
+        await _ask_all(todo, source, max_in_flight, arrived)
     finally:
         await source.aclose()
     return RESPONSES.frame(_row(evaluation_id, item_id, *known[item_id]) for item_id in items["item_id"])
 
 
 async def preview(source: ResponseSource, item: Mapping[str, Any]) -> Response:
-    """One item asked outside any evaluation: the mapped fields, and in `raw` what the system sent. Closes the source."""
+    """One item asked outside any evaluation: mapped fields, and in `raw` what the system sent. Closes the source."""
     try:
         return await _ask(source, item)
     finally:
@@ -159,41 +164,33 @@ def _known(
     return known
 
 
-async def _asked(todo: Iterator[Mapping[str, Any]], source: ResponseSource, max_in_flight: int, journal: Journal | None):  # noqa: ANN202
-    """Item ids and responses as they arrive; at most `max_in_flight` at once."""
-    answers: asyncio.Queue[tuple[str, Response] | None] = asyncio.Queue()
+async def _ask_all(
+    todo: Iterator[Mapping[str, Any]],
+    source: ResponseSource,
+    max_in_flight: int,
+    arrived: Callable[[str, Response], None],
+) -> None:
+    """Asks for all, at most `max_in_flight` at once; after a failure of the whole run nothing new is asked."""
     failures: list[EvalPipelineError] = []
 
     async def worker() -> None:
-        try:
-            for item in todo:
-                response = await _ask(source, item)
-                if journal is not None:
-                    journal.add(item["item_id"], response)
-                answers.put_nowait((item["item_id"], response))
-                if failures:
-                    return
-        except EvalPipelineError as error:
-            failures.append(error)
-        finally:
-            answers.put_nowait(None)
+        for item in todo:
+            if failures:
+                return
+            try:
+                arrived(item["item_id"], await _ask(source, item))
+            except EvalPipelineError as error:
+                failures.append(error)
 
     workers = [asyncio.create_task(worker()) for _ in range(max(1, max_in_flight))]
     try:
-        running = len(workers)
-        while running:
-            answer = await answers.get()
-            if answer is None:
-                running -= 1
-            else:
-                yield answer
         await asyncio.gather(*workers)
-        if failures:
-            raise failures[0]
     finally:
         for task in workers:
             task.cancel()
         await asyncio.gather(*workers, return_exceptions=True)
+    if failures:
+        raise failures[0]
 
 
 async def _ask(source: ResponseSource, item: Mapping[str, Any]) -> Response:
@@ -208,7 +205,7 @@ async def _ask(source: ResponseSource, item: Mapping[str, Any]) -> Response:
     return finished(replace(response, **cleaned), datetime.now(UTC).isoformat())
 
 
-def _row(evaluation_id: str, item_id: str, response: Response, is_reused: bool) -> dict[str, Any]:  # noqa: FBT001
+def _row(evaluation_id: str, item_id: str, response: Response, is_reused: bool) -> dict[str, Any]:
     row = {name: value for name, value in asdict(response).items() if name != "raw"}
     when = datetime.fromisoformat(response.fetched_at) if response.fetched_at else None
     return {**row, "evaluation_id": evaluation_id, "item_id": item_id, "fetched_at": when, "is_reused": is_reused}
