@@ -36,7 +36,9 @@ def table(columns: list[str], rows: list[tuple[object, ...]]):  # noqa: ANN201
     from rich.table import Table
     from rich.text import Text
 
-    drawn = Table(*[Text(printable(name)) for name in columns], box=box.SIMPLE_HEAD)
+    drawn = Table(box=box.SIMPLE_HEAD)
+    for name in columns:
+        drawn.add_column(Text(printable(name)))
     for row in rows:
         drawn.add_row(*[Text(_cell(value)) for value in row])
     return drawn

@@ -1,0 +1,126 @@
+"""`evaluations`, `show`, `compare`, `report`: reading what is stored."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from eval_pipeline.cli.console import LANGUAGE, emit, out, printable, say, t
+from eval_pipeline.cli.querying import table
+from eval_pipeline.errors import UnknownName
+from eval_pipeline.evaluation import reading as stored
+from eval_pipeline.evaluation.project import Project
+
+
+def evaluations(project: Project, as_json: bool) -> None:
+    """All evaluations, newest last."""
+    columns = ["evaluation_id", "dataset", "dataset_tag", "system", "system_release", "judge", "item_count", "call_count",
+               "cost_usd", "is_partial", "partial_reason"]  # fmt: skip
+    rows = stored.evaluations(project).select(columns)
+    if as_json:
+        emit(rows.to_dicts())
+    elif rows.is_empty():
+        say(t("Nothing was evaluated yet. Run `eval-pipeline run`.", "아직 평가가 없습니다. `eval-pipeline run`을 실행하세요."))
+    else:
+        out().print(table(rows.columns, rows.rows()))
+
+
+def show(project: Project, item_id: str, selector: str, as_json: bool) -> None:
+    """One item of one evaluation in full, with the evaluation before beside it."""
+    seen = stored.view(project, stored.select(project, selector))
+    item = seen.items.filter(pl.col("item_id") == item_id).to_dicts()
+    if not item:
+        raise UnknownName(kind=t("item", "항목"), name=item_id, known=seen.items["item_id"].to_list()[:2000])
+
+    def mine(frame: pl.DataFrame) -> list[dict[str, Any]]:
+        return frame.filter(pl.col("item_id") == item_id).to_dicts()
+
+    found = {
+        "evaluation_id": seen.evaluation["evaluation_id"], "item": item[0], "response": (mine(seen.responses) or [None])[0],
+        "claims": mine(seen.claims), "scores": mine(seen.scores), "verdicts": mine(seen.verdicts),
+        "previous_scores": mine(seen.previous_scores),
+    }  # fmt: skip
+    if as_json:
+        emit(found)
+        return
+    _print_item(found)
+
+
+def _print_item(found: dict[str, Any]) -> None:
+    item, answer = found["item"], found["response"] or {}
+    _section(t("Question", "질문"), item["user_input"])
+    _section(t("Reference", "기준 답변"), item["reference"])
+    for index, context in enumerate(answer.get("retrieved_contexts") or [], 1):
+        _section(t(f"Context {index}", f"문맥 {index}"), context)
+    _section(t("Response", "응답"), answer.get("response") or f"[{answer.get('error')}]")
+    for claim in found["claims"]:
+        _section(t("Claim", "주장"), f"{claim['source']} {claim['claim_index']}: {claim['claim']}")
+    before = {row["metric"]: row["value"] for row in found["previous_scores"]}
+    for row in found["scores"]:
+        was = f" ({t('was', '이전')} {before[row['metric']]})" if row["metric"] in before else ""
+        _section(row["metric"], f"{row['value']} {row['status']}{was} {row['reason'] or ''} {json.loads(row['components']) or ''}")
+    for row in found["verdicts"]:
+        place = f"{row['template_id']} {row['part_source']}[{row['part_index']}]"
+        _section(place, f"{row['outcome']} grade={row['grade']} attempts={row['attempt_count']} | {row['reply']}")
+
+
+def _section(name: str, text: object) -> None:
+    from rich.text import Text
+
+    out().print(Text.assemble((f"{printable(str(name))}: ", "bold"), printable(str(text))))
+
+
+def compare(project: Project, old: str, new: str, as_json: bool) -> None:
+    """Two evaluations, paired by unchanged items."""
+    from eval_pipeline.stages.comparison import compare as paired
+    from eval_pipeline.store.warehouse import Warehouse
+    from eval_pipeline.tables import SCORES
+
+    warehouse = Warehouse(project.warehouse)
+    rows = paired(warehouse.read(SCORES, stored.select(project, old)), warehouse.read(SCORES, stored.select(project, new)))
+    if as_json:
+        emit(rows)
+        return
+    for row in rows:
+        say(sentence(row))
+    columns = ["metric", "shared_count", "difference", "lower", "upper", "better_count", "worse_count", "is_same_judge", "newly_failed"]
+    shown = [tuple(", ".join(row[c][:8]) if c == "newly_failed" else row[c] for c in columns) for row in rows]
+    out().print(table(columns, shown))
+
+
+def sentence(row: dict[str, Any]) -> str:
+    """What happened to one metric, in a sentence."""
+    if row["difference"] is None:
+        return t(f"{row['metric']}: nothing to compare.", f"{row['metric']}: 비교할 것이 없습니다.")
+    if row["upper"] < 0:
+        word, word_ko = "got worse", "나빠졌습니다"
+    elif row["lower"] > 0:
+        word, word_ko = "got better", "좋아졌습니다"
+    else:
+        word, word_ko = "shows no clear change", "뚜렷한 변화가 없습니다"
+    return t(f"{row['metric']} {word}: {row['difference']:+.3f} over {row['shared_count']} items.",
+             f"{row['metric']}: {word_ko}({row['difference']:+.3f}, 항목 {row['shared_count']}개).")  # fmt: skip
+
+
+def report(project: Project, selector: str, out_file: Path | None, format_: str) -> None:
+    """Writes the report."""
+    from eval_pipeline.evaluation.publication import write_report
+
+    if format_ not in {"html", "md"}:
+        raise UnknownName(kind="format", name=format_, known=("html", "md"))
+    evaluation_id = stored.select(project, selector)
+    if format_ == "md":
+        from eval_pipeline.report.markdown import markdown
+
+        text = markdown(stored.view(project, evaluation_id), LANGUAGE)
+        if out_file is None:
+            say(text)
+            return
+        out_file.write_text(text, encoding="utf-8")
+        path = out_file
+    else:
+        path = write_report(project, evaluation_id, out_file, LANGUAGE)
+    say(str(path))
