@@ -54,6 +54,8 @@ def summarise(
     """`summaries` rows from the `scores` rows of one evaluation.
 
     Args:
+        scores: rows of `scores`.
+        evaluation_id: goes into every row.
         policies: by metric; the default policy for the others.
         weights: declared weight by stratum, for the weighted mean of the whole; a stratum without a scored item makes
             it undefined.
@@ -151,7 +153,7 @@ def _bounds(inside: pl.DataFrame, unknown: pl.DataFrame) -> tuple[float | None, 
 
 
 def _worst(inside: pl.DataFrame, unknown: pl.DataFrame) -> Sequence[str]:
-    """Ids of the worst 10 %, unknown ones first: unknown is worse than bad. Ties at the cut are listed, up to the cap."""
+    """Ids of the worst 10 %, unknown ones first: unknown is worse than bad. Ties at the cut count too."""
     height = inside.height + unknown.height
     if not height:
         return []
@@ -160,8 +162,9 @@ def _worst(inside: pl.DataFrame, unknown: pl.DataFrame) -> Sequence[str]:
     if left <= 0 or len(first) == WORST_CAP:
         return first
     cut = inside["value"].bottom_k(left).max()
-    ranked = inside.filter(pl.col("value") <= cut).select("value", "item_id").bottom_k(WORST_CAP, by=["value", "item_id"])
-    return [*first, *ranked.sort("value", "item_id")["item_id"].to_list()][:WORST_CAP]
+    reached = inside.filter(pl.col("value") <= cut).select("value", "item_id")
+    ranked = reached.bottom_k(WORST_CAP, by=["value", "item_id"]).sort("value", "item_id")
+    return [*first, *ranked["item_id"].to_list()][:WORST_CAP]
 
 
 def _weighted(scores: pl.DataFrame, policy: MetricPolicy, weights: Mapping[str, float] | None) -> float | None:
@@ -177,7 +180,8 @@ def accounting_violations(summaries: pl.DataFrame) -> list[str]:
     """Where items are not all accounted for; empty always, unless the pipeline has a defect."""
     wrong = summaries.filter(pl.col("item_count") != pl.sum_horizontal(*COUNTED))
     found = [f"{metric} / {stratum}" for metric, stratum in wrong.select("metric", "stratum").iter_rows()]
-    strata = summaries.filter(pl.col("stratum") != ALL).group_by("metric").agg(pl.col("item_count").sum().alias("parts"))
-    whole = summaries.filter(pl.col("stratum") == ALL).join(strata, on="metric", how="inner")
+    parts = pl.col("item_count").filter(pl.col("stratum") != ALL).sum()
+    whole = pl.col("item_count").filter(pl.col("stratum") == ALL).sum()
     # A stratum called `all` has no row of its own, so the parts may be fewer, never more.
-    return found + [f"{name} / strata" for name in whole.filter(pl.col("parts") > pl.col("item_count"))["metric"].to_list()]
+    by_metric = summaries.group_by("metric").agg(parts.alias("parts"), whole.alias("whole"))
+    return found + [f"{name} / strata" for name in by_metric.filter(pl.col("parts") > pl.col("whole"))["metric"].to_list()]
