@@ -34,6 +34,7 @@ def _first_language(arguments: Sequence[str], environment: Mapping[str, str]) ->
     return Language.KO if (chosen or locale.getlocale()[0] or "").lower().startswith("ko") else Language.EN
 
 
+WIDE = 160
 LANGUAGE = _first_language(sys.argv[1:], os.environ)
 
 
@@ -49,10 +50,10 @@ AsJson = Annotated[bool, typer.Option("--json", help=t("Machine-readable output"
 
 
 def out() -> Console:
-    """The console for results. Width follows the terminal; 120 columns when there is none."""
+    """The console for results. Width follows the terminal; 160 columns when there is none."""
     from rich.console import Console
 
-    return Console(highlight=False, width=None if sys.stdout.isatty() else 120, soft_wrap=not sys.stdout.isatty())
+    return Console(highlight=False, width=None if sys.stdout.isatty() else WIDE, soft_wrap=not sys.stdout.isatty())
 
 
 def err() -> Console:

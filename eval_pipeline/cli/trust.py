@@ -1,9 +1,121 @@
-"""Placeholder group."""
+"""Trust: the judge against people, the gate, the pinned baseline, decisions on judges, the plan."""
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Annotated
+
 import typer
+
+from eval_pipeline.cli.console import LANGUAGE, AsJson, Lang, project, t
+from eval_pipeline.cli.run import Evaluation
+from eval_pipeline.vocabulary import Policy
+
+PANEL = t("Trust", "신뢰")
+gate_app = typer.Typer(invoke_without_command=True, rich_markup_mode="rich")
+
+
+def calibrate(
+    judge: Annotated[str | None, typer.Option(help=t("Which judge", "심판"))] = None,
+    metric: Annotated[str | None, typer.Option(help=t("Which metric", "지표"))] = None,
+    pairs: Annotated[Path | None, typer.Option(help=t("Stand-alone: a CSV or JSONL file of pairs", "단독: 쌍이 담긴 CSV/JSONL 파일"))] = None,
+    human_column: Annotated[str, typer.Option("--human-column", help=t("Column of human scores", "사람 점수 열"))] = "human",
+    judge_column: Annotated[str, typer.Option("--judge-column", help=t("Column of judge scores", "심판 점수 열"))] = "judge",
+    bar: Annotated[float | None, typer.Option(min=0, max=0.99, help=t("The bar for rho's lower limit", "rho 하한의 기준"))] = None,
+    json_: AsJson = False,
+    lang: Lang = LANGUAGE,
+) -> None:
+    from eval_pipeline.cli import trusting
+
+    if pairs is not None:
+        raise typer.Exit(trusting.calibrate_pairs(pairs, human_column, judge_column, 0.7 if bar is None else bar, json_))
+    raise typer.Exit(trusting.calibrations(project(), judge, metric, json_))
+
+
+@gate_app.callback()
+def gate(
+    context: typer.Context,
+    evaluation: Evaluation = "latest",
+    policy: Annotated[Policy, typer.Option(help="pr | nightly | release")] = Policy.PR,
+    junit: Annotated[Path | None, typer.Option(help=t("Write JUnit XML", "JUnit XML 저장"))] = None,
+    github: Annotated[bool, typer.Option("--github", help=t("Step summary and annotations", "GitHub 요약과 주석"))] = False,
+    system: Annotated[str | None, typer.Option(help=t("Which system, when there are several", "시스템이 여럿일 때"))] = None,
+    json_: AsJson = False,
+    lang: Lang = LANGUAGE,
+) -> None:
+    if context.invoked_subcommand is not None:
+        return
+    from eval_pipeline.cli import trusting
+
+    raise typer.Exit(trusting.gate(project(), evaluation, policy, junit, github, json_, system))
+
+
+@gate_app.command(help=t("Pin an evaluation as the baseline", "평가를 기준선으로 고정"))
+def pin(
+    evaluation: Annotated[str, typer.Argument(help=t("Evaluation", "평가"))] = "latest",
+    label: Annotated[str, typer.Option(help=t("Name of the baseline", "기준선 이름"))] = "main",
+    lang: Lang = LANGUAGE,
+) -> None:
+    from eval_pipeline.cli import trusting
+
+    trusting.pin(project(), evaluation, label)
+
+
+judges_app = typer.Typer(invoke_without_command=True, rich_markup_mode="rich")
+
+
+@judges_app.callback()
+def judges(context: typer.Context, json_: AsJson = False, lang: Lang = LANGUAGE) -> None:
+    if context.invoked_subcommand is not None:
+        return
+    from eval_pipeline.cli import trusting
+
+    trusting.judges(project(), json_)
+
+
+@judges_app.command(help=t("The cheapest judge that meets the bar", "기준을 만족하는 가장 싼 심판"))
+def pick(
+    metric: Annotated[str, typer.Option(help=t("Which metric", "지표"))],
+    json_: AsJson = False,
+    lang: Lang = LANGUAGE,
+) -> None:
+    from eval_pipeline.cli import trusting
+
+    raise typer.Exit(trusting.pick(project(), metric, json_))
+
+
+@judges_app.command("compare", help=t("Two judges on the same stored responses", "같은 응답에서 두 심판 비교"))
+def compare_judges(
+    old: Annotated[str, typer.Argument(help=t("Evaluation by the old judge", "이전 심판의 평가"))],
+    new: Annotated[str, typer.Argument(help=t("Evaluation by the new judge", "새 심판의 평가"))],
+    json_: AsJson = False,
+    lang: Lang = LANGUAGE,
+) -> None:
+    from eval_pipeline.cli import trusting
+
+    trusting.compare_judges(project(), old, new, json_)
+
+
+@judges_app.command(help=t("Accept the judge of an evaluation as judge of record", "평가의 심판을 공식 심판으로 승인"))
+def accept(
+    evaluation: Annotated[str, typer.Argument(help=t("Evaluation by the new judge", "새 심판의 평가"))],
+    message: Annotated[str, typer.Option(help=t("Why", "이유"))],
+    lang: Lang = LANGUAGE,
+) -> None:
+    from eval_pipeline.cli import trusting
+
+    trusting.accept(project(), evaluation, message)
+
+
+def plan(lang: Lang = LANGUAGE) -> None:
+    from eval_pipeline.cli import trusting
+
+    trusting.plan(project())
 
 
 def register(app: typer.Typer) -> None:
     """Adds the verbs of this group."""
+    app.command("calibrate", help=t("Judge against people", "심판을 사람과 비교"), rich_help_panel=PANEL)(calibrate)
+    app.add_typer(judges_app, name="judges", help=t("Judges: status, cost, comparison, decision", "심판: 상태, 비용, 비교, 결정"), rich_help_panel=PANEL)
+    app.add_typer(gate_app, name="gate", help=t("The decision on an evaluation", "평가에 대한 결정"), rich_help_panel=PANEL)
+    app.command("plan", help=t("The evaluation plan document", "평가 계획 문서"), rich_help_panel=PANEL)(plan)

@@ -2,12 +2,7 @@
 
 from __future__ import annotations
 
-import re
-
-
-def slug(text: str, length: int = 40) -> str:
-    """A text as part of a key: letters (Hangul too), digits, dot and underscore; anything else becomes `-`."""
-    return re.sub(r"[^0-9A-Za-z가-힣._]+", "-", text).strip("-.")[:length] or "x"
+from eval_pipeline.stages.versioning import slug
 
 
 def dataset_key(dataset: str, tag: str, version: str) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from eval_pipeline.errors import EvaluationNotFound
+from eval_pipeline.errors import EvaluationNotFound, UnknownName
 from eval_pipeline.evaluation.evidence import complete
 from eval_pipeline.evaluation.project import Project
 from eval_pipeline.evaluation.publication import report_path
@@ -20,7 +20,7 @@ from eval_pipeline.vocabulary import Decision, Policy
 if TYPE_CHECKING:
     from eval_pipeline.report.view import EvaluationView
 
-__all__ = ["decision", "evaluations", "report_path", "select", "view"]
+__all__ = ["decision", "evaluations", "latest_or_none", "newest", "report_path", "select", "view"]
 
 
 def evaluations(project: Project) -> pl.DataFrame:
@@ -78,3 +78,28 @@ def decision(project: Project, seen: EvaluationView) -> gating.Gate:
     whole = next(row for row in rows if row["rule"] == "decision")
     verdict, policy = Decision(whole["verdict"]), Policy(whole["policy"])
     return gating.Gate(verdict, gating.exit_code(verdict, project.config.gate.policy(policy)), ())
+
+
+def newest(project: Project, system: str | None = None) -> str:
+    """The newest complete evaluation; of one system where several were evaluated.
+
+    Raises:
+        UnknownName: several systems were evaluated and none is named.
+        EvaluationNotFound: there is none.
+    """
+    rows = evaluations(project).filter(~pl.col("is_partial"))
+    chosen = system or project.config.default_system
+    systems = rows["system"].unique().to_list()
+    if chosen is None and len(systems) > 1:
+        raise UnknownName(kind="system", name="", known=systems)
+    if chosen is not None:
+        rows = rows.filter(pl.col("system") == chosen)
+    if rows.is_empty():
+        raise EvaluationNotFound(selector=f"latest {chosen or ''}".strip())
+    return rows["evaluation_id"][-1]
+
+
+def latest_or_none(project: Project) -> EvaluationView | None:
+    """The newest complete evaluation's view, or null when nothing was evaluated."""
+    rows = evaluations(project).filter(~pl.col("is_partial"))
+    return None if rows.is_empty() else view(project, rows["evaluation_id"][-1])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -74,3 +75,8 @@ def detect_language(text: str) -> Language:
 def duplicates(ids: Sequence[str]) -> list[str]:
     """Ids that occur more than once."""
     return sorted(name for name, count in Counter(ids).items() if count > 1)
+
+
+def slug(text: str, length: int = 40) -> str:
+    """A text as part of a key or file name: letters (Hangul too), digits, dot and underscore; anything else is `-`."""
+    return re.sub(r"[^0-9A-Za-z가-힣._]+", "-", text).strip("-.")[:length] or "x"

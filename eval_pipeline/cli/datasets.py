@@ -1,0 +1,153 @@
+"""What the `dataset` verbs print."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from eval_pipeline.cli.console import emit, out, say, t
+from eval_pipeline.cli.querying import table
+from eval_pipeline.errors import UnknownName
+from eval_pipeline.evaluation.project import Project
+from eval_pipeline.intake import adding
+from eval_pipeline.intake import datasets as stored
+
+
+def _split(name: str) -> tuple[str, str]:
+    dataset, _, tag = name.partition("@")
+    return dataset, tag or "latest"
+
+
+def _folder(project: Project, name: str) -> Path:
+    """The folder of a configured dataset, or of one under `datasets/` that is not configured yet."""
+    if name in project.config.datasets:
+        return project.dataset_folder(name)
+    folder = adding.folder_of(project.root, name)
+    if not (folder / "log.jsonl").exists():
+        known = {*project.config.datasets, *(path.parent.name for path in (project.root / "datasets").glob("*/log.jsonl"))}
+        raise UnknownName(kind="dataset", name=name, known=known)
+    return folder
+
+
+def add(project: Project, name: str, file: Path, tag: str, message: str, mapping: list[str], contexts_as: str | None,
+        metric: str | None, as_json: bool) -> None:  # fmt: skip
+    """Imports a file."""
+    folder = project.dataset_folder(name) if name in project.config.datasets else adding.folder_of(project.root, name)
+    given = adding.parse_mapping(mapping)
+    author = os.environ.get("GIT_AUTHOR_NAME") or os.environ.get("USER")
+    done = adding.add(folder, file, tag, message, author, datetime.now(UTC), given, contexts_as, metric)
+    if as_json:
+        emit(done)
+        return
+    say(t(f"Recognised as {done['tool']}: ", f"{done['tool']} 형식으로 인식: ") + ", ".join(f"{a} -> {b}" for a, b in done["names"].items()))
+    say(t(f"{name}@{tag}: {done['item_count']} items, version {done['dataset_version'][:12]}",
+          f"{name}@{tag}: 항목 {done['item_count']}개, 버전 {done['dataset_version'][:12]}"))  # fmt: skip
+    if done["response_count"]:
+        say(t(f"{done['response_count']} responses -> {done['response_file']} (source: recorded)",
+              f"응답 {done['response_count']}개 -> {done['response_file']} (source: recorded)"))  # fmt: skip
+    if done["label_count"]:
+        say(t(f"{done['label_count']} human labels for {done['label_metric']}", f"{done['label_metric']} 사람 라벨 {done['label_count']}개"))
+    if name not in project.config.datasets:
+        say(t("Add it to evaluation.yaml:", "evaluation.yaml에 추가하세요:"))
+        say(adding.yaml_snippet(folder, project.root, done))
+
+
+def list_(project: Project, as_json: bool) -> None:
+    """Configured datasets, and others found under `datasets/`."""
+    folders = {name: project.dataset_folder(name) for name in project.config.datasets}
+    for path in sorted((project.root / "datasets").glob("*/log.jsonl")):
+        folders.setdefault(path.parent.name, path.parent)
+    rows = []
+    for name, folder in folders.items():
+        entries = stored.log(folder)
+        last: dict[str, Any] = entries[-1] if entries else {}
+        rows.append({"dataset": name, "is_configured": name in project.config.datasets, "tag": last.get("tag"),
+                     "item_count": last.get("item_count"), "version_count": len(entries)})  # fmt: skip
+    _rows(rows, as_json)
+
+
+def _rows(rows: list[dict[str, Any]], as_json: bool) -> None:
+    if as_json:
+        emit(rows)
+    elif rows:
+        out().print(table(list(rows[0]), [tuple(row.values()) for row in rows]))
+    else:
+        say(t("Nothing.", "없음."))
+
+
+def log(project: Project, name: str, as_json: bool) -> None:
+    """The versions."""
+    entries = stored.log(_folder(project, name))
+    if as_json:
+        emit(entries)
+        return
+    _rows([{"tag": e["tag"], "version": e["dataset_version"][:12], "created_at": e["created_at"][:19], "items": e["item_count"],
+            "changes": len(e["changes"]), "message": e["message"]} for e in entries], False)  # fmt: skip
+
+
+def show(project: Project, name: str, limit: int, as_json: bool) -> None:
+    """Items of one version."""
+    dataset, tag = _split(name)
+    items = stored.load(_folder(project, dataset), tag).items
+    if as_json:
+        emit(items.to_dicts())
+        return
+    out().print(table(["item_id", "stratum", "language", "user_input", "reference"],
+                      items.select("item_id", "stratum", "language", "user_input", "reference").head(limit).rows()))  # fmt: skip
+    if items.height > limit:
+        say(t(f"... {items.height - limit} more", f"... 그 밖에 {items.height - limit}개"))
+
+
+def diff(project: Project, name: str, old: str, new: str, as_json: bool) -> None:
+    """Row-level changes."""
+    from eval_pipeline.stages.versioning import diff as changes
+
+    folder = _folder(project, name)
+    rows = changes(stored.load(folder, old).items, stored.load(folder, new).items)
+    found = {
+        "added": [row["item_id"] for row in rows if row["change"] == "added"],
+        "removed": [row["item_id"] for row in rows if row["change"] == "removed"],
+        "changed": [{"item_id": row["item_id"], "fields": row["fields"]} for row in rows if row["change"] == "changed"],
+    }
+    if as_json:
+        emit(found)
+        return
+    say(f"+{len(found['added'])} -{len(found['removed'])} ~{len(found['changed'])}")
+    for row in rows[:200]:
+        say(f"{row['change']:<8} {row['item_id']} {', '.join(row['fields'] or [])}")
+
+
+def check(project: Project, name: str, as_json: bool) -> int:
+    """Content against its tag, then the row suite; 1 when something is an error."""
+    from eval_pipeline.quality.validate import validate
+    from eval_pipeline.tables import GOLDEN_ITEMS
+
+    dataset, tag = _split(name)
+    folder = _folder(project, dataset)
+    version = stored.load(folder, tag)
+    rows = [{"severity": "error", "rule": "content is as tagged", "message": text, "count": 1, "item_ids": []}
+            for text in stored.moved(folder, tag)]  # fmt: skip
+    rows += [
+        {"severity": found.severity, "rule": found.rule, "message": t(found.message, found.message_ko), "count": found.count,
+         "item_ids": list(found.item_ids)}
+        for found in validate(GOLDEN_ITEMS, version.items)
+    ]  # fmt: skip
+    if as_json:
+        emit(rows)
+    elif not rows:
+        say(t(f"{dataset}@{version.tag}: nothing found in {version.items.height} items.", f"{dataset}@{version.tag}: 항목 {version.items.height}개에서 문제를 찾지 못했습니다."))
+    else:
+        for row in rows:
+            say(f"{row['severity']:<8} {row['message']}  {' '.join(row['item_ids'][:20])}")
+    return 1 if any(row["severity"] == "error" for row in rows) else 0
+
+
+def export(project: Project, name: str, target: Path) -> None:
+    """One version as JSONL, CSV, Parquet or XLSX."""
+    dataset, tag = _split(name)
+    count = adding.export(stored.load(_folder(project, dataset), tag).items, target)
+    say(t(f"{count} items -> {target}", f"항목 {count}개 -> {target}"))
+
+

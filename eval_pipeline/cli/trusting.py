@@ -1,0 +1,237 @@
+"""What the trust verbs do: calibration, gate, baseline, decisions on judges, plan."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from eval_pipeline.cli.console import LANGUAGE, emit, out, say, t
+from eval_pipeline.cli.querying import table
+from eval_pipeline.errors import LabelsInvalid, UnknownName
+from eval_pipeline.evaluation import reading as stored
+from eval_pipeline.evaluation.project import Project
+from eval_pipeline.vocabulary import Language, Policy
+
+EXIT = {"pass": 0, "fail": 1, "untested": 3, "inconclusive": 4}
+
+
+def calibrate_pairs(file: Path, human_column: str, judge_column: str, bar: float, as_json: bool) -> int:
+    """Stand-alone: any file of pairs. Missing sides are dropped and counted; text that is no number is an error."""
+    from eval_pipeline.intake.formats import read_rows
+    from eval_pipeline.stages.calibration import Bar, compare
+
+    rows = read_rows(file)
+    for column in (human_column, judge_column):
+        known = {name for _, row in rows for name in row}
+        if column not in known:
+            raise UnknownName(kind="column", name=column, known=known)
+    problems: list[str] = []
+    human = [_number(row.get(human_column), number, human_column, problems) for number, row in rows]
+    judge = [_number(row.get(judge_column), number, judge_column, problems) for number, row in rows]
+    if problems:
+        raise LabelsInvalid(path=file.name, count=len(problems), problems="\n".join(problems[:50]))
+    result = compare(human, judge, bar=Bar(bar))
+    found = calibration_json(result, judge_column, None)
+    if as_json:
+        emit(found)
+    else:
+        _print_calibration(found)
+    return EXIT[found["decision"]]
+
+
+def _number(value: Any, number: int, column: str, problems: list[str]) -> float | None:
+    if value is None or value == "":
+        return None
+    try:
+        if isinstance(value, bool):
+            raise ValueError
+        found = float(value)
+        if found != found or found in (float("inf"), float("-inf")):
+            raise ValueError
+    except (TypeError, ValueError):
+        problems.append(f"  {number}: {column}: {value!r} is not a number")
+        return None
+    return found
+
+
+def calibration_json(result: Any, judge: str | None, metric: str | None, human_agreement: Any = None) -> dict[str, Any]:
+    """A calibration under its `--json` keys."""
+    from eval_pipeline.stages.calibration import STATISTICS
+
+    return {
+        "judge": judge, "metric": metric, "pair_count": result.pair_count, "dropped_count": result.dropped_count,
+        **{name: getattr(result, name).to_dict() for name in STATISTICS}, "human_agreement": human_agreement,
+        "decision": str(result.decision), "provisional": result.provisional, "labels_needed": result.labels_needed,
+        "reason": result.reason, "bar": result.bar, "warnings": list(result.warnings),
+    }  # fmt: skip
+
+
+def _print_calibration(found: dict[str, Any]) -> None:
+    from eval_pipeline.report.summary import number, signed
+
+    rho = found["spearman_rho"]
+    word = "PROVISIONAL" if found["provisional"] else found["decision"].upper()
+    say(f"{word}  rho {number(rho['value'], 4)}, " + t("limits", "한계") + f" {number(rho['lower'], 3)}..{number(rho['upper'], 3)}, n {found['pair_count']}"
+        + t(f" ({found['dropped_count']} dropped)", f" (제외 {found['dropped_count']})"))  # fmt: skip
+    say(f"QWK {number(found['quadratic_weighted_kappa']['value'], 3)}, tau-b {number(found['kendall_tau_b']['value'], 3)}, "
+        f"bias {signed(found['bias']['value'], 3)}, MAE {number(found['mean_absolute_error']['value'], 3)}, "
+        + t("ceiling by marginals", "주변분포 상한") + f" {number(found['rho_ceiling_by_marginals']['value'], 3)}")  # fmt: skip
+    if found["reason"]:
+        say(t("Reason: ", "이유: ") + str(found["reason"]))
+    if found["labels_needed"] and found["decision"] == "inconclusive":
+        say(t(f"About {found['labels_needed']} labels would settle it if rho is as measured.", f"rho가 측정값과 같다면 라벨 약 {found['labels_needed']}개면 결론이 납니다."))
+    for warning in found["warnings"]:
+        say(t("Note: ", "참고: ") + warning)
+
+
+def calibrations(project: Project, judge: str | None, metric: str | None, as_json: bool) -> int:
+    """The newest calibrations of the latest evaluation; exit code of the worst."""
+    seen = stored.view(project, stored.newest(project))
+    rows = seen.calibrations.filter(pl.col("stratum") == "all")
+    if judge is not None:
+        rows = rows.filter(pl.col("judge") == project.config.judge_name(judge))
+    if metric is not None:
+        project.metrics((metric,))
+        rows = rows.filter(pl.col("metric") == metric)
+    columns = ["metric", "judge", "label_provenance", "pair_count", "dropped_count", "spearman_rho", "rho_lower", "rho_upper",
+               "bias", "decision", "is_provisional", "labels_needed", "reason"]  # fmt: skip
+    if as_json:
+        emit(rows.to_dicts())
+    else:
+        out().print(table(columns, rows.select(columns).rows()))
+    decisions = rows["decision"].to_list()
+    return max((EXIT[decision] for decision in decisions), key=[0, 4, 1, 3].index, default=3)
+
+
+def gate(project: Project, selector: str, policy: Policy, junit: Path | None, github: bool, as_json: bool, system: str | None) -> int:
+    """Decides anew from what is stored."""
+    from eval_pipeline.evaluation.trust import gate_case
+    from eval_pipeline.report.machine import gate_json
+    from eval_pipeline.stages import gating
+    from eval_pipeline.store.warehouse import Warehouse
+
+    evaluation_id = stored.newest(project, system) if selector == "latest" else stored.select(project, selector)
+    row = stored.evaluations(project).filter(pl.col("evaluation_id") == evaluation_id).to_dicts()[0]
+    decided = gating.decide(gate_case(project, row, Warehouse(project.warehouse), policy))
+    rules = gating.rows(decided, evaluation_id, policy, datetime.now(UTC))
+    if junit is not None:
+        from eval_pipeline.report.junit import junit_xml
+
+        junit.write_text(junit_xml(rules, evaluation_id, LANGUAGE), encoding="utf-8")
+    if github:
+        from eval_pipeline.report.github import annotations, write_step_summary
+        from eval_pipeline.report.markdown import markdown
+
+        write_step_summary(markdown(stored.view(project, evaluation_id), LANGUAGE), os.environ.get("GITHUB_STEP_SUMMARY"))
+        for line in annotations(rules, LANGUAGE):
+            print(line)  # noqa: T201 - workflow commands are read from plain standard output
+    if as_json:
+        emit(gate_json(rules, decided.exit_code))
+    else:
+        _print_gate(rules)
+    return decided.exit_code
+
+
+def _print_gate(rules: pl.DataFrame) -> None:
+    from rich.text import Text
+
+    from eval_pipeline.cli.console import printable
+    from eval_pipeline.report.summary import COLOURS
+
+    evidence = "evidence_ko" if LANGUAGE == Language.KO else "evidence"
+    for row in rules.to_dicts():
+        text = printable(row[evidence] or row["evidence"])
+        if row["rule"] == "decision":
+            out().print(Text.assemble((row["verdict"], f"bold {COLOURS.get(row['verdict'], '')}"), f"  {row['evaluation_id']}"))
+            continue
+        name = "" if row["metric"] == "all" else printable(row["metric"])
+        out().print(Text.assemble((f"{row['verdict']:<14}", COLOURS.get(row["verdict"], "dim")), f"{name:<24}{row['rule']}: {text}"))
+
+
+def pin(project: Project, selector: str, label: str) -> None:
+    """Writes the pinned baseline into the dataset's folder."""
+    from eval_pipeline.store.evidence import write_baseline
+    from eval_pipeline.store.warehouse import Warehouse
+    from eval_pipeline.tables import SCORES
+
+    evaluation_id = stored.select(project, selector)
+    row = stored.evaluations(project).filter(pl.col("evaluation_id") == evaluation_id).to_dicts()[0]
+    path = write_baseline(project.dataset_folder(row["dataset"]), label, Warehouse(project.warehouse).read(SCORES, evaluation_id))
+    say(t(f"Pinned {evaluation_id} as {label}: commit {path}", f"{evaluation_id}을(를) {label}(으)로 고정: {path}를 커밋하세요"))
+
+
+def judges(project: Project, as_json: bool) -> None:
+    """Calibration status and cost of every judge that judged."""
+    from eval_pipeline.evaluation.judging_costs import judge_status
+
+    rows = [{name: value for name, value in row.items() if name != "statistic"} for row in judge_status(project)]
+    if as_json:
+        emit(rows)
+    elif rows:
+        out().print(table(list(rows[0]), [tuple(row.values()) for row in rows]))
+    else:
+        say(t("No judge has judged yet.", "아직 판정한 심판이 없습니다."))
+
+
+def pick(project: Project, metric: str, as_json: bool) -> int:
+    """The cheapest judge whose lower limit meets the bar after Holm; 3 when there is none."""
+    from eval_pipeline.evaluation.judging_costs import cheapest
+
+    project.metrics((metric,))
+    found = cheapest(project, metric)
+    if as_json:
+        emit(found)
+    elif found["judge"] is None:
+        say(t(f"No judge meets the bar on {metric}: {found['reason']}", f"{metric}에서 기준을 만족하는 심판이 없습니다: {found['reason']}"))
+    else:
+        say(t(f"{found['judge']} at ${found['cost_per_1k_usd']:.2f} per 1k scored items", f"{found['judge']}: 채점 1천 건당 ${found['cost_per_1k_usd']:.2f}"))
+    return 0 if found["judge"] else 3
+
+
+def compare_judges(project: Project, old: str, new: str, as_json: bool) -> None:
+    """The parallel baseline: two evaluations of the same responses."""
+    from eval_pipeline.stages.judge_comparison import compare
+    from eval_pipeline.store.warehouse import Warehouse
+    from eval_pipeline.tables import SCORES
+
+    warehouse = Warehouse(project.warehouse)
+    rows = compare(warehouse.read(SCORES, stored.select(project, old)), warehouse.read(SCORES, stored.select(project, new)))
+    if as_json:
+        emit(rows)
+        return
+    columns = ["metric", "n", "mean_shift", "lower", "upper", "equivalent", "quadratic_weighted_kappa", "cvar10_shift"]
+    out().print(table(columns, [tuple(row[name] for name in columns) for row in rows]))
+
+
+def accept(project: Project, selector: str, message: str) -> None:
+    """Logs the decision that makes a judge the judge of record."""
+    import json
+
+    from eval_pipeline.errors import MessageRequired
+    from eval_pipeline.store.evidence import accept_judge
+
+    if not message.strip():
+        raise MessageRequired()
+    evaluation_id = stored.select(project, selector)
+    row = stored.evaluations(project).filter(pl.col("evaluation_id") == evaluation_id).to_dicts()[0]
+    for metric, key in json.loads(row["judge_keys"]).items():
+        if key is not None:
+            accept_judge(project.dataset_folder(row["dataset"]), {
+                "judge_key": key, "metric": metric, "judge": row["judge"], "judge_model": row["judge_model"], "message": message,
+                "evaluation_id": evaluation_id, "person": os.environ.get("USER"), "decided_at": datetime.now(UTC).isoformat(),
+            })  # fmt: skip
+    say(t(f"{row['judge']} ({row['judge_model']}) is judge of record: commit datasets/{row['dataset']}/judges.jsonl",
+          f"{row['judge']}({row['judge_model']})이(가) 공식 심판입니다. datasets/{row['dataset']}/judges.jsonl을 커밋하세요"))  # fmt: skip
+
+
+def plan(project: Project) -> None:
+    """The evaluation plan."""
+    from eval_pipeline.report.plan import plan_text
+
+    seen = stored.latest_or_none(project)
+    calibrations_ = seen.calibrations if seen else None
+    out().print(plan_text(project.config, calibrations_, LANGUAGE), markup=False, soft_wrap=True)
