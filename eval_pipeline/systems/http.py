@@ -130,7 +130,8 @@ class Http:
             return Response(error=f"the reply has nothing at {where}", latency_seconds=latency, raw=text[:RAW_LENGTH])
         fields = {"response": found["response"][0]}
         if contexts := self._paths.get("retrieved_contexts"):
-            fields["retrieved_contexts"] = _contexts(found["retrieved_contexts"], is_single=contexts.singular_query())
+            is_single = isinstance(contexts, jsonpath.JSONPath) and contexts.singular_query()
+            fields["retrieved_contexts"] = _contexts(found["retrieved_contexts"], is_single=is_single)
         for field in ("input_tokens", "output_tokens"):
             fields[field] = next((value for value in found.get(field, []) if is_count(value)), None)
         return from_fields(fields, latency_seconds=latency, raw=text)

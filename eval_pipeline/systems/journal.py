@@ -85,7 +85,8 @@ class Journal:
             for line in lines:
                 row = _row(line) if line.endswith(b"\n") else None
                 if row is not None:
-                    yield row["item_id"], Response(**{name: row.get(name) for name in STORED})
+                    stored: dict[str, Any] = {name: row.get(name) for name in STORED}
+                    yield row["item_id"], Response(**stored)
 
 
 def _row(line: bytes) -> dict[str, Any] | None:

@@ -64,7 +64,7 @@ def from_fields(fields: Mapping[str, Any], *, latency_seconds: float | None = No
     told = fields.get("latency_seconds")
     measured = latency_seconds if told is None or problem else float(told)
     if problem or fields.get("error"):
-        return Response(error=short(problem or fields["error"]), latency_seconds=measured, raw=raw[:RAW_LENGTH])
+        return Response(error=short(problem or fields["error"]) or "failed without a reason", latency_seconds=measured, raw=raw[:RAW_LENGTH])
     return Response(
         clean(fields["response"]), clean(fields.get("retrieved_contexts")), None, measured,
         fields.get("input_tokens"), fields.get("output_tokens"), raw=raw[:RAW_LENGTH],
@@ -107,9 +107,9 @@ def short(text: object, length: int = ERROR_LENGTH) -> str:
 
 
 def finished(response: Response, fetched_at: str) -> Response:
-    """The response with its time; one with neither answer nor error has an error."""
-    neither = response.response is None and response.error is None
-    return replace(response, fetched_at=fetched_at, error="no response" if neither else response.error)
+    """The response with its time. One with neither answer nor error gets an error; one with both keeps the error."""
+    error = response.error or ("no response" if response.response is None else None)
+    return replace(response, response=None if error else response.response, fetched_at=fetched_at, error=error)
 
 
 def _whole(text: str) -> str:

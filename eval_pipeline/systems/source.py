@@ -15,7 +15,7 @@ from eval_pipeline.chat import ChatModel
 from eval_pipeline.config import SystemConfig
 from eval_pipeline.errors import EvalPipelineError, SystemMisconfigured
 from eval_pipeline.systems.expansion import Expansion
-from eval_pipeline.systems.journal import Journal
+from eval_pipeline.systems.journal import STORED, Journal
 from eval_pipeline.systems.response import Response, clean, finished, short
 from eval_pipeline.tables import RESPONSES
 
@@ -157,10 +157,9 @@ def _known(
         if item_id in done:
             known[item_id] = done[item_id], False
         elif item_id in reused:
-            row = reused[item_id]
-            when = row["fetched_at"].isoformat() if row.get("fetched_at") else None
-            names = ("response", "retrieved_contexts", "error", "latency_seconds", "input_tokens", "output_tokens")
-            known[item_id] = Response(**{name: row.get(name) for name in names}, fetched_at=when), True
+            fields: dict[str, Any] = {name: reused[item_id].get(name) for name in STORED}
+            when = fields["fetched_at"]
+            known[item_id] = Response(**fields | {"fetched_at": when and when.isoformat()}), True
     return known
 
 
