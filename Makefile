@@ -28,7 +28,7 @@ check: $(DEV_STAMP)       ## one list of checks for a person, the hook and CI
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/lint-imports
-	$(BIN)/basedpyright
+	$(BIN)/basedpyright --pythonpath $(BIN)/python
 
 fix: $(DEV_STAMP)
 	$(BIN)/ruff check --fix .

@@ -154,7 +154,9 @@ async def _decomposed(metric: Metric, sample: Sample, asker: Asker) -> tuple[Sam
 
     asked = await _ask_all(decomposition.questions(sample, metric.decomposes), sample, asker)
     outcomes: dict[PartSource, Outcome] = {one.verdict.question.part_source: one.verdict.outcome for one in asked}
-    claims = {one.verdict.question.part_source: one.verdict.texts for one in asked if one.verdict.outcome == Outcome.GRADED}
+    claims = {
+        one.verdict.question.part_source: one.verdict.texts for one in asked if one.verdict.outcome == Outcome.GRADED
+    }
     return replace(sample, claims=claims, claim_outcomes=outcomes), asked
 
 

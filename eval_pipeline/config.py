@@ -31,8 +31,8 @@ class Section(BaseModel):
 class StratumConfig(Section):
     """Declared minimum size and weight of one stratum."""
 
-    minimum: int = Field(0, ge=0)
-    weight: float | None = Field(None, ge=0)
+    minimum: int = Field(default=0, ge=0)
+    weight: float | None = Field(default=None, ge=0)
 
 
 class DatasetConfig(Section):
@@ -41,7 +41,7 @@ class DatasetConfig(Section):
     path: str
     tag: str = "latest"
     strata: Mapping[str, StratumConfig] = {}
-    stale_after_days: int | None = Field(None, ge=1)
+    stale_after_days: int | None = Field(default=None, ge=1)
 
 
 class ReleaseConfig(Section):
@@ -57,7 +57,7 @@ class RequestConfig(Section):
     method: Literal["GET", "POST", "PUT"] = "POST"
     url: str
     headers: Mapping[str, str] = {}
-    json_: Any = Field(None, alias="json")
+    json_: Any = Field(default=None, alias="json")
     params: Mapping[str, str] = {}
 
 
@@ -86,9 +86,9 @@ class SystemConfig(Section):
     base_url: str | None = None
     api_key_env: str | None = None
     messages: tuple[Mapping[str, str], ...] = ()
-    timeout_seconds: float = Field(60, gt=0)
-    max_in_flight: int = Field(8, ge=1)
-    retries: int = Field(2, ge=0)
+    timeout_seconds: float = Field(default=60, gt=0)
+    max_in_flight: int = Field(default=8, ge=1)
+    retries: int = Field(default=2, ge=0)
 
     @model_validator(mode="after")
     def _has_what_its_source_needs(self) -> SystemConfig:
@@ -113,12 +113,12 @@ class JudgeConfig(Section):
     path: str | None = None
     allow_floating: bool = False
     batch: bool = False
-    max_in_flight: int = Field(32, ge=1)
-    requests_per_minute: int | None = Field(None, ge=1)
-    tokens_per_minute: int | None = Field(None, ge=1)
-    timeout_seconds: float = Field(60, gt=0)
-    transport_retries: int = Field(4, ge=0)
-    attempts: int = Field(3, ge=1)
+    max_in_flight: int = Field(default=32, ge=1)
+    requests_per_minute: int | None = Field(default=None, ge=1)
+    tokens_per_minute: int | None = Field(default=None, ge=1)
+    timeout_seconds: float = Field(default=60, gt=0)
+    transport_retries: int = Field(default=4, ge=0)
+    attempts: int = Field(default=3, ge=1)
 
 
 class EmbeddingConfig(Section):
@@ -129,8 +129,8 @@ class EmbeddingConfig(Section):
     endpoint: str | None = None
     base_url: str | None = None
     api_key_env: str | None = None
-    max_in_flight: int = Field(16, ge=1)
-    timeout_seconds: float = Field(60, gt=0)
+    max_in_flight: int = Field(default=16, ge=1)
+    timeout_seconds: float = Field(default=60, gt=0)
 
 
 def _empty_is_mapping(value: object) -> object:
@@ -157,9 +157,9 @@ class MetricConfig(BaseModel):
 class CalibrationConfig(Section):
     """When a judge counts as tested."""
 
-    bar: float = Field(0.7, ge=0, lt=1)
-    minimum_labels: int = Field(50, ge=50)
-    minimum_off_modal: int = Field(10, ge=10)
+    bar: float = Field(default=0.7, ge=0, lt=1)
+    minimum_labels: int = Field(default=50, ge=50)
+    minimum_off_modal: int = Field(default=10, ge=10)
 
 
 class GateMetricConfig(Section):
@@ -168,14 +168,14 @@ class GateMetricConfig(Section):
     floor: Share | None = None
     cvar10_floor: Share | None = None
     catastrophic_cap: Share | None = None
-    margin: float = Field(0.03, gt=0, le=1)
-    minimum_effect: float = Field(0.01, ge=0, le=1)
+    margin: float = Field(default=0.03, gt=0, le=1)
+    minimum_effect: float = Field(default=0.01, ge=0, le=1)
 
 
 class PolicyConfig(Section):
     """How one occasion reads the decision."""
 
-    alpha: float = Field(0.05, gt=0, lt=0.5)
+    alpha: float = Field(default=0.05, gt=0, lt=0.5)
     fail_on: tuple[Decision, ...] = (Decision.FAIL, Decision.BLOCKED)
     require_calibration: Literal["provisional", "pass"] = "provisional"
     enforce: bool = True
@@ -195,7 +195,7 @@ class GateConfig(Section):
     """The gate."""
 
     baseline: str = "main"
-    window: int = Field(7, ge=1)
+    window: int = Field(default=7, ge=1)
     max_invalid_share: Share = 0.02
     max_failed_response_share: Share = 0.02
     metrics: Mapping[str, GateMetricConfig] = {}
@@ -217,14 +217,19 @@ class AlertConfig(Section):
     """Where alerts go; the URL itself comes from the named environment variable only."""
 
     webhook_env: str
-    when: tuple[Literal["FAIL", "BLOCKED", "INCONCLUSIVE", "error", "missed"], ...] = ("FAIL", "BLOCKED", "error", "missed")
+    when: tuple[Literal["FAIL", "BLOCKED", "INCONCLUSIVE", "error", "missed"], ...] = (
+        "FAIL",
+        "BLOCKED",
+        "error",
+        "missed",
+    )
 
 
 class LimitsConfig(Section):
     """Stops that keep what was paid for."""
 
-    max_cost_usd: float | None = Field(None, ge=0)
-    max_calls: int | None = Field(None, ge=0)
+    max_cost_usd: float | None = Field(default=None, ge=0)
+    max_calls: int | None = Field(default=None, ge=0)
 
 
 class EvaluationConfig(Section):
@@ -246,7 +251,7 @@ class EvaluationConfig(Section):
     schedule: ScheduleConfig | None = None
     alerts: AlertConfig | None = None
     limits: LimitsConfig = LimitsConfig()
-    canary_size: int = Field(50, ge=0)
+    canary_size: int = Field(default=50, ge=0)
 
     @model_validator(mode="after")
     def _names_exist(self) -> EvaluationConfig:
@@ -276,7 +281,9 @@ class EvaluationConfig(Section):
             "system": self.systems[system].model_dump(mode="json", exclude=cannot),
             "judge": self.judges[judge].model_dump(mode="json", exclude=cannot),
             "embedding": self.embedding.model_dump(mode="json", exclude=cannot),
-            "metrics": {name: metric.model_dump(mode="json", exclude={"gate"}) for name, metric in self.metrics.items()},
+            "metrics": {
+                name: metric.model_dump(mode="json", exclude={"gate"}) for name, metric in self.metrics.items()
+            },
         }
         return hashlib.sha256(json.dumps(parts, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
 
@@ -305,7 +312,9 @@ def load_config(path: Path) -> EvaluationConfig:
     except yaml.YAMLError as error:
         raise ConfigurationInvalid(path=path.name, problems=f"  not YAML: {error}") from error
     if not isinstance(raw, dict):
-        raise ConfigurationInvalid(path=path.name, problems="  the file must be a mapping of keys (version, datasets, ...)")
+        raise ConfigurationInvalid(
+            path=path.name, problems="  the file must be a mapping of keys (version, datasets, ...)"
+        )
     try:
         return EvaluationConfig.model_validate(raw)
     except ValidationError as error:

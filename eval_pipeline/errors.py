@@ -73,7 +73,9 @@ class UsageError(EvalPipelineError):
 
 
 class ProjectNotFound(UsageError):
-    english = "No evaluation.yaml in {folder} or any folder above it. Run `eval-pipeline init DIR`, or set EVAL_PROJECT."
+    english = (
+        "No evaluation.yaml in {folder} or any folder above it. Run `eval-pipeline init DIR`, or set EVAL_PROJECT."
+    )
     korean = "{folder}와 그 상위 폴더에 evaluation.yaml이 없습니다. `eval-pipeline init DIR`을 실행하거나 EVAL_PROJECT를 지정하세요."
 
 
@@ -94,7 +96,10 @@ class UnknownName(UsageError):
         names = sorted(known)
         close = nearest(name, names)
         super().__init__(
-            kind=kind, name=name, known=", ".join(names) or "-", hint=f" → {close!r}?" if close else "",
+            kind=kind,
+            name=name,
+            known=", ".join(names) or "-",
+            hint=f" → {close!r}?" if close else "",
         )
 
 
@@ -112,12 +117,14 @@ class DatasetInvalid(UsageError):
 
 class DatasetNotFound(UsageError):
     english = "Dataset {name!r} has no version {version!r}. `eval-pipeline dataset log {name}` lists what there is."
-    korean = "데이터셋 {name!r}에 버전 {version!r}이(가) 없습니다. `eval-pipeline dataset log {name}`으로 목록을 보세요."
+    korean = (
+        "데이터셋 {name!r}에 버전 {version!r}이(가) 없습니다. `eval-pipeline dataset log {name}`으로 목록을 보세요."
+    )
 
 
 class MessageRequired(UsageError):
-    english = "A dataset version needs a message that says why it changed. Add `--message \"...\"`."
-    korean = "데이터셋 버전에는 변경 이유가 필요합니다. `--message \"...\"`를 추가하세요."
+    english = 'A dataset version needs a message that says why it changed. Add `--message "..."`.'
+    korean = '데이터셋 버전에는 변경 이유가 필요합니다. `--message "..."`를 추가하세요.'
 
 
 class TagExists(UsageError):
@@ -142,7 +149,9 @@ class QueryFailed(UsageError):
 
 class NothingPublished(UsageError):
     english = "There is no published database at {path} yet. Run `eval-pipeline run` or `eval-pipeline demo` first."
-    korean = "{path}에 아직 게시된 데이터베이스가 없습니다. 먼저 `eval-pipeline run`이나 `eval-pipeline demo`를 실행하세요."
+    korean = (
+        "{path}에 아직 게시된 데이터베이스가 없습니다. 먼저 `eval-pipeline run`이나 `eval-pipeline demo`를 실행하세요."
+    )
 
 
 class EvaluationNotFound(UsageError):
@@ -187,7 +196,9 @@ class FloatingJudge(Refused):
 
 
 class EmptyDataset(Refused):
-    english = "Dataset {name!r} has no items, so there is nothing to evaluate. Add items with `eval-pipeline dataset add`."
+    english = (
+        "Dataset {name!r} has no items, so there is nothing to evaluate. Add items with `eval-pipeline dataset add`."
+    )
     korean = "데이터셋 {name!r}에 항목이 없어 평가할 것이 없습니다. `eval-pipeline dataset add`로 항목을 추가하세요."
 
 

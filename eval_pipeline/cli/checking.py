@@ -10,7 +10,9 @@ from eval_pipeline.errors import EvalPipelineError
 from eval_pipeline.evaluation.project import Project
 
 
-def check(project: Project, *, online: bool, system: str | None, show: int, judge: str | None, probe: bool, as_json: bool) -> int:
+def check(
+    project: Project, *, online: bool, system: str | None, show: int, judge: str | None, probe: bool, as_json: bool
+) -> int:
     """Checks and prints one line a thing; returns 0 when all is well, else 2."""
     lines: list[tuple[bool, str, str]] = []
 
@@ -62,7 +64,10 @@ def _dataset(project: Project, name: str) -> str:
         raise DatasetInvalid(path=name, count=len(moved), problems="\n".join(moved[:20]))
     labels = datasets.labels(folder, name)
     human = int((labels["provenance"] == "human").sum())
-    return t(f"{version.tag}: {version.items.height} items, {human} human labels", f"{version.tag}: 항목 {version.items.height}개, 사람 라벨 {human}개")
+    return t(
+        f"{version.tag}: {version.items.height} items, {human} human labels",
+        f"{version.tag}: 항목 {version.items.height}개, 사람 라벨 {human}개",
+    )
 
 
 def _system(project: Project, name: str, online: bool, show: int) -> str:
@@ -73,11 +78,16 @@ def _system(project: Project, name: str, online: bool, show: int) -> str:
     config = project.config.systems[project.config.system_name(name)]
     source = build_source(name, config, project.root, project.environment)
     remarks = trust.admit(project, name, [project.config.judge_name()])
-    text = t(f"{config.source}, release {release(config, project.environment)}", f"{config.source}, 릴리스 {release(config, project.environment)}")
+    text = t(
+        f"{config.source}, release {release(config, project.environment)}",
+        f"{config.source}, 릴리스 {release(config, project.environment)}",
+    )
     if not online:
         return "; ".join([text, *remarks])
     dataset = project.config.dataset_name()
-    items = datasets.load(project.dataset_folder(dataset), project.config.datasets[dataset].tag).items.head(max(1, show))
+    items = datasets.load(project.dataset_folder(dataset), project.config.datasets[dataset].tag).items.head(
+        max(1, show)
+    )
 
     async def ask() -> list[str]:
         try:

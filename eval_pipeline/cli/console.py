@@ -30,7 +30,12 @@ def _first_language(arguments: Sequence[str], environment: Mapping[str, str]) ->
             value = arguments[index + 1]
         if value in {"ko", "en"}:
             return Language(value)
-    chosen = environment.get("EVAL_LANG") or environment.get("LC_ALL") or environment.get("LC_MESSAGES") or environment.get("LANG")
+    chosen = (
+        environment.get("EVAL_LANG")
+        or environment.get("LC_ALL")
+        or environment.get("LC_MESSAGES")
+        or environment.get("LANG")
+    )
     return Language.KO if (chosen or locale.getlocale()[0] or "").lower().startswith("ko") else Language.EN
 
 
@@ -43,9 +48,7 @@ def t(english: str, korean: str) -> str:
     return korean if LANGUAGE == Language.KO else english
 
 
-Lang = Annotated[
-    Language, typer.Option("--lang", help=t("Language: ko or en", "언어: ko 또는 en"), show_default=False)
-]
+Lang = Annotated[Language, typer.Option("--lang", help=t("Language: ko or en", "언어: ko 또는 en"), show_default=False)]
 AsJson = Annotated[bool, typer.Option("--json", help=t("Machine-readable output", "기계가 읽는 출력"))]
 
 

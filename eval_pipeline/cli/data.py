@@ -18,12 +18,24 @@ NameAtTag = Annotated[str, typer.Argument(help=t("NAME or NAME@TAG", "이름 또
 @dataset_app.command(help=t("Import a file as a new version", "파일을 새 버전으로 가져오기"))
 def add(
     name: Name,
-    file: Annotated[Path, typer.Argument(help=t("JSONL, JSON, CSV, TSV, XLSX, Parquet or Arrow folder", "JSONL, JSON, CSV, TSV, XLSX, Parquet, Arrow 폴더"))],
+    file: Annotated[
+        Path,
+        typer.Argument(
+            help=t(
+                "JSONL, JSON, CSV, TSV, XLSX, Parquet or Arrow folder",
+                "JSONL, JSON, CSV, TSV, XLSX, Parquet, Arrow 폴더",
+            )
+        ),
+    ],
     tag: Annotated[str, typer.Option(help=t("Name of the version", "버전 이름"))],
     message: Annotated[str, typer.Option(help=t("Why it changed", "변경 이유"))] = "",
-    map_: Annotated[list[str] | None, typer.Option("--map", help=t("ours=theirs, repeatable", "우리필드=원래필드, 여러 번 가능"))] = None,
+    map_: Annotated[
+        list[str] | None, typer.Option("--map", help=t("ours=theirs, repeatable", "우리필드=원래필드, 여러 번 가능"))
+    ] = None,
     contexts_as: Annotated[str | None, typer.Option("--contexts-as", help="json | python | lines | text")] = None,
-    metric: Annotated[str | None, typer.Option(help=t("Metric that human scores are about", "사람 점수가 가리키는 지표"))] = None,
+    metric: Annotated[
+        str | None, typer.Option(help=t("Metric that human scores are about", "사람 점수가 가리키는 지표"))
+    ] = None,
     json_: AsJson = False,
     lang: Lang = LANGUAGE,
 ) -> None:
@@ -47,7 +59,9 @@ def log(name: Name, json_: AsJson = False, lang: Lang = LANGUAGE) -> None:
 
 
 @dataset_app.command(help=t("Items of a version", "버전의 항목"))
-def show(name: NameAtTag, limit: Annotated[int, typer.Option(min=1)] = 20, json_: AsJson = False, lang: Lang = LANGUAGE) -> None:
+def show(
+    name: NameAtTag, limit: Annotated[int, typer.Option(min=1)] = 20, json_: AsJson = False, lang: Lang = LANGUAGE
+) -> None:
     from eval_pipeline.cli import datasets
 
     datasets.show(project(), name, limit, json_)
@@ -74,7 +88,11 @@ def check(name: NameAtTag, json_: AsJson = False, lang: Lang = LANGUAGE) -> None
 
 
 @dataset_app.command(help=t("Write a version to a file", "버전을 파일로 내보내기"))
-def export(name: NameAtTag, out: Annotated[Path, typer.Option("--out", help=t("Target file", "저장할 파일"))], lang: Lang = LANGUAGE) -> None:
+def export(
+    name: NameAtTag,
+    out: Annotated[Path, typer.Option("--out", help=t("Target file", "저장할 파일"))],
+    lang: Lang = LANGUAGE,
+) -> None:
     from eval_pipeline.cli import datasets
 
     datasets.export(project(), name, out)

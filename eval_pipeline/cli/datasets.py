@@ -26,7 +26,10 @@ def _folder(project: Project, name: str) -> Path:
         return project.dataset_folder(name)
     folder = adding.folder_of(project.root, name)
     if not (folder / "log.jsonl").exists():
-        known = {*project.config.datasets, *(path.parent.name for path in (project.root / "datasets").glob("*/log.jsonl"))}
+        known = {
+            *project.config.datasets,
+            *(path.parent.name for path in (project.root / "datasets").glob("*/log.jsonl")),
+        }
         raise UnknownName(kind="dataset", name=name, known=known)
     return folder
 
@@ -41,14 +44,22 @@ def add(project: Project, name: str, file: Path, tag: str, message: str, mapping
     if as_json:
         emit(done)
         return
-    say(t(f"Recognised as {done['tool']}: ", f"{done['tool']} 형식으로 인식: ") + ", ".join(f"{a} -> {b}" for a, b in done["names"].items()))
+    say(
+        t(f"Recognised as {done['tool']}: ", f"{done['tool']} 형식으로 인식: ")
+        + ", ".join(f"{a} -> {b}" for a, b in done["names"].items())
+    )
     say(t(f"{name}@{tag}: {done['item_count']} items, version {done['dataset_version'][:12]}",
           f"{name}@{tag}: 항목 {done['item_count']}개, 버전 {done['dataset_version'][:12]}"))  # fmt: skip
     if done["response_count"]:
         say(t(f"{done['response_count']} responses -> {done['response_file']} (source: recorded)",
               f"응답 {done['response_count']}개 -> {done['response_file']} (source: recorded)"))  # fmt: skip
     if done["label_count"]:
-        say(t(f"{done['label_count']} human labels for {done['label_metric']}", f"{done['label_metric']} 사람 라벨 {done['label_count']}개"))
+        say(
+            t(
+                f"{done['label_count']} human labels for {done['label_metric']}",
+                f"{done['label_metric']} 사람 라벨 {done['label_count']}개",
+            )
+        )
     if name not in project.config.datasets:
         say(t("Add it to evaluation.yaml:", "evaluation.yaml에 추가하세요:"))
         say(adding.yaml_snippet(folder, project.root, done))
@@ -137,7 +148,12 @@ def check(project: Project, name: str, as_json: bool) -> int:
     if as_json:
         emit(rows)
     elif not rows:
-        say(t(f"{dataset}@{version.tag}: nothing found in {version.items.height} items.", f"{dataset}@{version.tag}: 항목 {version.items.height}개에서 문제를 찾지 못했습니다."))
+        say(
+            t(
+                f"{dataset}@{version.tag}: nothing found in {version.items.height} items.",
+                f"{dataset}@{version.tag}: 항목 {version.items.height}개에서 문제를 찾지 못했습니다.",
+            )
+        )
     else:
         for row in rows:
             say(f"{row['severity']:<8} {row['message']}  {' '.join(row['item_ids'][:20])}")
@@ -149,5 +165,3 @@ def export(project: Project, name: str, target: Path) -> None:
     dataset, tag = _split(name)
     count = adding.export(stored.load(_folder(project, dataset), tag).items, target)
     say(t(f"{count} items -> {target}", f"항목 {count}개 -> {target}"))
-
-

@@ -21,7 +21,9 @@ def stats(json_: AsJson = False, lang: Lang = LANGUAGE) -> None:
 
 
 @ledger_app.command(help=t("Every reply as JSONL", "모든 응답을 JSONL로"))
-def export(out: Annotated[Path, typer.Option("--out", help=t("Target file", "저장할 파일"))], lang: Lang = LANGUAGE) -> None:
+def export(
+    out: Annotated[Path, typer.Option("--out", help=t("Target file", "저장할 파일"))], lang: Lang = LANGUAGE
+) -> None:
     from eval_pipeline.cli import operating
 
     operating.ledger_export(project(), out)
@@ -49,5 +51,7 @@ def dev(
 
 def register(app: typer.Typer) -> None:
     """Adds the verbs of this group."""
-    app.add_typer(ledger_app, name="ledger", help=t("Replies that were paid for", "비용을 치른 응답 원장"), rich_help_panel=PANEL)
+    app.add_typer(
+        ledger_app, name="ledger", help=t("Replies that were paid for", "비용을 치른 응답 원장"), rich_help_panel=PANEL
+    )
     app.command("dev", help=t("The Dagster UI on this project", "이 프로젝트의 Dagster UI"), rich_help_panel=PANEL)(dev)

@@ -48,7 +48,12 @@ def ledger_prune(project: Project, older_than: str) -> None:
     if days is None:
         raise UnknownName(kind="age", name=older_than, known=("90d",))
     count = _ledger(project).prune(timedelta(days=int(days.group(1))))
-    say(t(f"{count} replies deleted; asking them again will be paid for.", f"응답 {count}개를 지웠습니다. 다시 물으면 비용이 듭니다."))
+    say(
+        t(
+            f"{count} replies deleted; asking them again will be paid for.",
+            f"응답 {count}개를 지웠습니다. 다시 물으면 비용이 듭니다.",
+        )
+    )
 
 
 def dev(project: Project, host: str, port: int) -> None:

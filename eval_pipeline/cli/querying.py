@@ -51,5 +51,3 @@ def _cell(value: object) -> str:
         return f"{value:.4g}"
     text = printable(str(value)).replace("\n", " ")
     return text if len(text) <= 80 else text[:79] + "…"
-
-

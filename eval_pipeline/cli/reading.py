@@ -23,7 +23,12 @@ def evaluations(project: Project, as_json: bool) -> None:
     if as_json:
         emit(rows.to_dicts())
     elif rows.is_empty():
-        say(t("Nothing was evaluated yet. Run `eval-pipeline run`.", "아직 평가가 없습니다. `eval-pipeline run`을 실행하세요."))
+        say(
+            t(
+                "Nothing was evaluated yet. Run `eval-pipeline run`.",
+                "아직 평가가 없습니다. `eval-pipeline run`을 실행하세요.",
+            )
+        )
     else:
         out().print(table(rows.columns, rows.rows()))
 
@@ -61,7 +66,10 @@ def _print_item(found: dict[str, Any]) -> None:
     before = {row["metric"]: row["value"] for row in found["previous_scores"]}
     for row in found["scores"]:
         was = f" ({t('was', '이전')} {before[row['metric']]})" if row["metric"] in before else ""
-        _section(row["metric"], f"{row['value']} {row['status']}{was} {row['reason'] or ''} {json.loads(row['components']) or ''}")
+        _section(
+            row["metric"],
+            f"{row['value']} {row['status']}{was} {row['reason'] or ''} {json.loads(row['components']) or ''}",
+        )
     for row in found["verdicts"]:
         place = f"{row['template_id']} {row['part_source']}[{row['part_index']}]"
         _section(place, f"{row['outcome']} grade={row['grade']} attempts={row['attempt_count']} | {row['reply']}")
@@ -80,13 +88,25 @@ def compare(project: Project, old: str, new: str, as_json: bool) -> None:
     from eval_pipeline.tables import SCORES
 
     warehouse = Warehouse(project.warehouse)
-    rows = paired(warehouse.read(SCORES, stored.select(project, old)), warehouse.read(SCORES, stored.select(project, new)))
+    rows = paired(
+        warehouse.read(SCORES, stored.select(project, old)), warehouse.read(SCORES, stored.select(project, new))
+    )
     if as_json:
         emit(rows)
         return
     for row in rows:
         say(sentence(row))
-    columns = ["metric", "shared_count", "difference", "lower", "upper", "better_count", "worse_count", "is_same_judge", "newly_failed"]
+    columns = [
+        "metric",
+        "shared_count",
+        "difference",
+        "lower",
+        "upper",
+        "better_count",
+        "worse_count",
+        "is_same_judge",
+        "newly_failed",
+    ]
     shown = [tuple(", ".join(row[c][:8]) if c == "newly_failed" else row[c] for c in columns) for row in rows]
     out().print(table(columns, shown))
 

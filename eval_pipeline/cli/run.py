@@ -21,14 +21,34 @@ def run(
     dataset: Annotated[str | None, typer.Option(help=t("NAME or NAME@TAG", "이름 또는 이름@태그"))] = None,
     system: Annotated[str | None, typer.Option(help=t("System to evaluate", "평가할 시스템"))] = None,
     judge: Annotated[str | None, typer.Option(help=t("Judge to use", "사용할 심판"))] = None,
-    metric: Annotated[list[str] | None, typer.Option(help=t("Only these metrics (repeatable)", "이 지표만(여러 번 가능)"))] = None,
+    metric: Annotated[
+        list[str] | None, typer.Option(help=t("Only these metrics (repeatable)", "이 지표만(여러 번 가능)"))
+    ] = None,
     limit: Annotated[int | None, typer.Option(min=1, help=t("Only N items", "항목 N개만"))] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help=t("Questions, calls, tokens and cost; sends nothing", "질문·호출·토큰·비용만 보여 주고 보내지 않음"))] = False,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run",
+            help=t("Questions, calls, tokens and cost; sends nothing", "질문·호출·토큰·비용만 보여 주고 보내지 않음"),
+        ),
+    ] = False,
     max_cost_usd: Annotated[float | None, typer.Option(min=0, help=t("Stop at this cost", "이 비용에서 멈춤"))] = None,
-    max_calls: Annotated[int | None, typer.Option(min=0, help=t("Stop at this number of calls", "이 호출 수에서 멈춤"))] = None,
-    resume: Annotated[bool, typer.Option("--resume", help=t("Go on with the newest unfinished evaluation", "끝나지 않은 최근 평가를 이어서"))] = False,
-    retry_invalid: Annotated[bool, typer.Option("--retry-invalid", help=t("Ask again where attempts were spent", "시도를 다 쓴 질문도 다시 물음"))] = False,
-    gate: Annotated[Policy | None, typer.Option("--gate", help=t("Exit by the gate's decision", "게이트 결정으로 종료 코드를 정함"))] = None,
+    max_calls: Annotated[
+        int | None, typer.Option(min=0, help=t("Stop at this number of calls", "이 호출 수에서 멈춤"))
+    ] = None,
+    resume: Annotated[
+        bool,
+        typer.Option(
+            "--resume", help=t("Go on with the newest unfinished evaluation", "끝나지 않은 최근 평가를 이어서")
+        ),
+    ] = False,
+    retry_invalid: Annotated[
+        bool,
+        typer.Option("--retry-invalid", help=t("Ask again where attempts were spent", "시도를 다 쓴 질문도 다시 물음")),
+    ] = False,
+    gate: Annotated[
+        Policy | None, typer.Option("--gate", help=t("Exit by the gate's decision", "게이트 결정으로 종료 코드를 정함"))
+    ] = None,
     json_: AsJson = False,
     lang: Lang = LANGUAGE,
 ) -> None:
@@ -114,5 +134,3 @@ def register(app: typer.Typer) -> None:
     }
     for verb, text in verbs.items():
         app.command(verb.__name__, help=text, rich_help_panel=PANEL)(verb)
-
-

@@ -34,10 +34,13 @@ def run(
     options = Options(limit, metrics, Limits(max_calls, max_cost_usd), gate or Policy.PR, retry_invalid)
     name, _, tag = (dataset or "").partition("@")
     chosen = project.config.dataset_name(name or None)
-    from eval_pipeline.defs.launch import Target, evaluate, unfinished
+    from eval_pipeline.launch import Target, evaluate, unfinished
 
     target = Target(
-        chosen, tag or project.config.datasets[chosen].tag, project.config.system_name(system), project.config.judge_name(judge)
+        chosen,
+        tag or project.config.datasets[chosen].tag,
+        project.config.system_name(system),
+        project.config.judge_name(judge),
     )
     with Bar() as bar:
         evaluation_id = evaluate(project, target, options, bar, unfinished(project) if resume else None)
@@ -71,7 +74,7 @@ def present(project: Project, evaluation_id: str, *, gate: Policy | None, as_jso
 
 def status(project: Project, as_json: bool) -> None:
     """Runs of the Dagster instance that are not done, and evaluations without their row."""
-    from eval_pipeline.defs.launch import open_runs
+    from eval_pipeline.launch import open_runs
 
     rows = open_runs(project)
     if as_json:

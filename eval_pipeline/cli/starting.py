@@ -25,7 +25,13 @@ def write_project(folder: Path, language: Language) -> list[Path]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with_language = {"evaluation.yaml": f"evaluation.{language}.yaml"}
-        for name in ("evaluation.yaml", "workspace.yaml", "dagster_home/dagster.yaml", ".gitignore", ".github/workflows/evaluation.yml"):
+        for name in (
+            "evaluation.yaml",
+            "workspace.yaml",
+            "dagster_home/dagster.yaml",
+            ".gitignore",
+            ".github/workflows/evaluation.yml",
+        ):
             target = folder / name
             if target.exists():
                 continue
@@ -56,5 +62,9 @@ def demo(folder: Path | None, as_json: bool) -> None:
 
     root = (folder or Path("warehouse") / "demo").resolve()
     write_project(root, LANGUAGE)
-    environment = {k: v for k, v in os.environ.items() if k not in {"EVAL_PROJECT", "EVAL_WAREHOUSE", "EVAL_LEDGER", "DAGSTER_HOME"}}
+    environment = {
+        k: v
+        for k, v in os.environ.items()
+        if k not in {"EVAL_PROJECT", "EVAL_WAREHOUSE", "EVAL_LEDGER", "DAGSTER_HOME"}
+    }
     running.run(Project.find(root, environment), as_json=as_json, is_demo=True)

@@ -18,17 +18,27 @@ gate_app = typer.Typer(invoke_without_command=True, rich_markup_mode="rich")
 def calibrate(
     judge: Annotated[str | None, typer.Option(help=t("Which judge", "심판"))] = None,
     metric: Annotated[str | None, typer.Option(help=t("Which metric", "지표"))] = None,
-    pairs: Annotated[Path | None, typer.Option(help=t("Stand-alone: a CSV or JSONL file of pairs", "단독: 쌍이 담긴 CSV/JSONL 파일"))] = None,
-    human_column: Annotated[str, typer.Option("--human-column", help=t("Column of human scores", "사람 점수 열"))] = "human",
-    judge_column: Annotated[str, typer.Option("--judge-column", help=t("Column of judge scores", "심판 점수 열"))] = "judge",
-    bar: Annotated[float | None, typer.Option(min=0, max=0.99, help=t("The bar for rho's lower limit", "rho 하한의 기준"))] = None,
+    pairs: Annotated[
+        Path | None, typer.Option(help=t("Stand-alone: a CSV or JSONL file of pairs", "단독: 쌍이 담긴 CSV/JSONL 파일"))
+    ] = None,
+    human_column: Annotated[
+        str, typer.Option("--human-column", help=t("Column of human scores", "사람 점수 열"))
+    ] = "human",
+    judge_column: Annotated[
+        str, typer.Option("--judge-column", help=t("Column of judge scores", "심판 점수 열"))
+    ] = "judge",
+    bar: Annotated[
+        float | None, typer.Option(min=0, max=0.99, help=t("The bar for rho's lower limit", "rho 하한의 기준"))
+    ] = None,
     json_: AsJson = False,
     lang: Lang = LANGUAGE,
 ) -> None:
     from eval_pipeline.cli import trusting
 
     if pairs is not None:
-        raise typer.Exit(trusting.calibrate_pairs(pairs, human_column, judge_column, 0.7 if bar is None else bar, json_))
+        raise typer.Exit(
+            trusting.calibrate_pairs(pairs, human_column, judge_column, 0.7 if bar is None else bar, json_)
+        )
     raise typer.Exit(trusting.calibrations(project(), judge, metric, json_))
 
 
@@ -38,8 +48,12 @@ def gate(
     evaluation: Evaluation = "latest",
     policy: Annotated[Policy, typer.Option(help="pr | nightly | release")] = Policy.PR,
     junit: Annotated[Path | None, typer.Option(help=t("Write JUnit XML", "JUnit XML 저장"))] = None,
-    github: Annotated[bool, typer.Option("--github", help=t("Step summary and annotations", "GitHub 요약과 주석"))] = False,
-    system: Annotated[str | None, typer.Option(help=t("Which system, when there are several", "시스템이 여럿일 때"))] = None,
+    github: Annotated[
+        bool, typer.Option("--github", help=t("Step summary and annotations", "GitHub 요약과 주석"))
+    ] = False,
+    system: Annotated[
+        str | None, typer.Option(help=t("Which system, when there are several", "시스템이 여럿일 때"))
+    ] = None,
     json_: AsJson = False,
     lang: Lang = LANGUAGE,
 ) -> None:
@@ -116,6 +130,13 @@ def plan(lang: Lang = LANGUAGE) -> None:
 def register(app: typer.Typer) -> None:
     """Adds the verbs of this group."""
     app.command("calibrate", help=t("Judge against people", "심판을 사람과 비교"), rich_help_panel=PANEL)(calibrate)
-    app.add_typer(judges_app, name="judges", help=t("Judges: status, cost, comparison, decision", "심판: 상태, 비용, 비교, 결정"), rich_help_panel=PANEL)
-    app.add_typer(gate_app, name="gate", help=t("The decision on an evaluation", "평가에 대한 결정"), rich_help_panel=PANEL)
+    app.add_typer(
+        judges_app,
+        name="judges",
+        help=t("Judges: status, cost, comparison, decision", "심판: 상태, 비용, 비교, 결정"),
+        rich_help_panel=PANEL,
+    )
+    app.add_typer(
+        gate_app, name="gate", help=t("The decision on an evaluation", "평가에 대한 결정"), rich_help_panel=PANEL
+    )
     app.command("plan", help=t("The evaluation plan document", "평가 계획 문서"), rich_help_panel=PANEL)(plan)

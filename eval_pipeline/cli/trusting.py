@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from datetime import UTC, datetime
 from pathlib import Path
@@ -50,7 +51,7 @@ def _number(value: Any, number: int, column: str, problems: list[str]) -> float 
         if isinstance(value, bool):
             raise ValueError
         found = float(value)
-        if found != found or found in (float("inf"), float("-inf")):
+        if not math.isfinite(found):
             raise ValueError
     except (TypeError, ValueError):
         problems.append(f"  {number}: {column}: {value!r} is not a number")
@@ -83,7 +84,12 @@ def _print_calibration(found: dict[str, Any]) -> None:
     if found["reason"]:
         say(t("Reason: ", "이유: ") + str(found["reason"]))
     if found["labels_needed"] and found["decision"] == "inconclusive":
-        say(t(f"About {found['labels_needed']} labels would settle it if rho is as measured.", f"rho가 측정값과 같다면 라벨 약 {found['labels_needed']}개면 결론이 납니다."))
+        say(
+            t(
+                f"About {found['labels_needed']} labels would settle it if rho is as measured.",
+                f"rho가 측정값과 같다면 라벨 약 {found['labels_needed']}개면 결론이 납니다.",
+            )
+        )
     for warning in found["warnings"]:
         say(t("Note: ", "참고: ") + warning)
 
@@ -107,7 +113,9 @@ def calibrations(project: Project, judge: str | None, metric: str | None, as_jso
     return max((EXIT[decision] for decision in decisions), key=[0, 4, 1, 3].index, default=3)
 
 
-def gate(project: Project, selector: str, policy: Policy, junit: Path | None, github: bool, as_json: bool, system: str | None) -> int:
+def gate(
+    project: Project, selector: str, policy: Policy, junit: Path | None, github: bool, as_json: bool, system: str | None
+) -> int:
     """Decides anew from what is stored."""
     from eval_pipeline.evaluation.trust import gate_case
     from eval_pipeline.report.machine import gate_json
@@ -126,9 +134,11 @@ def gate(project: Project, selector: str, policy: Policy, junit: Path | None, gi
         from eval_pipeline.report.github import annotations, write_step_summary
         from eval_pipeline.report.markdown import markdown
 
-        write_step_summary(markdown(stored.view(project, evaluation_id), LANGUAGE), os.environ.get("GITHUB_STEP_SUMMARY"))
+        write_step_summary(
+            markdown(stored.view(project, evaluation_id), LANGUAGE), os.environ.get("GITHUB_STEP_SUMMARY")
+        )
         for line in annotations(rules, LANGUAGE):
-            print(line)  # noqa: T201 - workflow commands are read from plain standard output
+            print(line)
     if as_json:
         emit(gate_json(rules, decided.exit_code))
     else:
@@ -146,10 +156,16 @@ def _print_gate(rules: pl.DataFrame) -> None:
     for row in rules.to_dicts():
         text = printable(row[evidence] or row["evidence"])
         if row["rule"] == "decision":
-            out().print(Text.assemble((row["verdict"], f"bold {COLOURS.get(row['verdict'], '')}"), f"  {row['evaluation_id']}"))
+            out().print(
+                Text.assemble((row["verdict"], f"bold {COLOURS.get(row['verdict'], '')}"), f"  {row['evaluation_id']}")
+            )
             continue
         name = "" if row["metric"] == "all" else printable(row["metric"])
-        out().print(Text.assemble((f"{row['verdict']:<14}", COLOURS.get(row["verdict"], "dim")), f"{name:<24}{row['rule']}: {text}"))
+        out().print(
+            Text.assemble(
+                (f"{row['verdict']:<14}", COLOURS.get(row["verdict"], "dim")), f"{name:<24}{row['rule']}: {text}"
+            )
+        )
 
 
 def pin(project: Project, selector: str, label: str) -> None:
@@ -160,8 +176,15 @@ def pin(project: Project, selector: str, label: str) -> None:
 
     evaluation_id = stored.select(project, selector)
     row = stored.evaluations(project).filter(pl.col("evaluation_id") == evaluation_id).to_dicts()[0]
-    path = write_baseline(project.dataset_folder(row["dataset"]), label, Warehouse(project.warehouse).read(SCORES, evaluation_id))
-    say(t(f"Pinned {evaluation_id} as {label}: commit {path}", f"{evaluation_id}을(를) {label}(으)로 고정: {path}를 커밋하세요"))
+    path = write_baseline(
+        project.dataset_folder(row["dataset"]), label, Warehouse(project.warehouse).read(SCORES, evaluation_id)
+    )
+    say(
+        t(
+            f"Pinned {evaluation_id} as {label}: commit {path}",
+            f"{evaluation_id}을(를) {label}(으)로 고정: {path}를 커밋하세요",
+        )
+    )
 
 
 def judges(project: Project, as_json: bool) -> None:
@@ -186,9 +209,19 @@ def pick(project: Project, metric: str, as_json: bool) -> int:
     if as_json:
         emit(found)
     elif found["judge"] is None:
-        say(t(f"No judge meets the bar on {metric}: {found['reason']}", f"{metric}에서 기준을 만족하는 심판이 없습니다: {found['reason']}"))
+        say(
+            t(
+                f"No judge meets the bar on {metric}: {found['reason']}",
+                f"{metric}에서 기준을 만족하는 심판이 없습니다: {found['reason']}",
+            )
+        )
     else:
-        say(t(f"{found['judge']} at ${found['cost_per_1k_usd']:.2f} per 1k scored items", f"{found['judge']}: 채점 1천 건당 ${found['cost_per_1k_usd']:.2f}"))
+        say(
+            t(
+                f"{found['judge']} at ${found['cost_per_1k_usd']:.2f} per 1k scored items",
+                f"{found['judge']}: 채점 1천 건당 ${found['cost_per_1k_usd']:.2f}",
+            )
+        )
     return 0 if found["judge"] else 3
 
 
@@ -199,7 +232,9 @@ def compare_judges(project: Project, old: str, new: str, as_json: bool) -> None:
     from eval_pipeline.tables import SCORES
 
     warehouse = Warehouse(project.warehouse)
-    rows = compare(warehouse.read(SCORES, stored.select(project, old)), warehouse.read(SCORES, stored.select(project, new)))
+    rows = compare(
+        warehouse.read(SCORES, stored.select(project, old)), warehouse.read(SCORES, stored.select(project, new))
+    )
     if as_json:
         emit(rows)
         return

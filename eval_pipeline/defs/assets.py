@@ -1,12 +1,14 @@
 """The chain, in order. Each asset is one step of an evaluation; what a step does is in `evaluation/steps.py`."""
 
+from typing import Any
+
 import dagster as dg
 
 from eval_pipeline.defs.partitions import EVALUATIONS
 from eval_pipeline.defs.resources import ProjectResource, RunOptions
 from eval_pipeline.defs.steps import materialize, publish, write_report
 
-step = {"partitions_def": EVALUATIONS, "group_name": "evaluation"}
+step: dict[str, Any] = {"partitions_def": EVALUATIONS, "group_name": "evaluation"}
 Context = dg.AssetExecutionContext
 
 
@@ -50,7 +52,9 @@ def gate_decisions(context: Context, project: ProjectResource, run_options: RunO
     return materialize("gate_decisions", context, project, run_options)
 
 
-@dg.asset(deps=[gate_decisions], group_name="publication", pool="publisher", description="The published results.duckdb.")
+@dg.asset(
+    deps=[gate_decisions], group_name="publication", pool="publisher", description="The published results.duckdb."
+)
 def results(project: ProjectResource) -> dg.MaterializeResult:
     return publish(project)
 

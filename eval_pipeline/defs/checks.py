@@ -1,9 +1,10 @@
 """Asset checks: what can be wrong with an evaluation, shown also when it is right. Rules live elsewhere."""
 
+from typing import Any
+
 import dagster as dg
 import polars as pl
 
-from eval_pipeline.defs import assets
 from eval_pipeline.defs.partitions import EVALUATIONS
 from eval_pipeline.defs.resources import ProjectResource, RunOptions
 from eval_pipeline.defs.steps import evaluation
@@ -12,7 +13,7 @@ from eval_pipeline.stages.aggregation import accounting_violations
 from eval_pipeline.tables import GOLDEN_ITEMS, SUMMARIES
 
 Context = dg.AssetCheckExecutionContext
-check = {"partitions_def": EVALUATIONS}
+check: dict[str, Any] = {"partitions_def": EVALUATIONS}
 ERROR, WARN = dg.AssetCheckSeverity.ERROR, dg.AssetCheckSeverity.WARN
 
 
@@ -28,30 +29,44 @@ def _result(bad: pl.DataFrame, advice: str, severity: dg.AssetCheckSeverity) -> 
     )
 
 
-@dg.asset_check(asset=assets.summaries, **check, blocking=True, description="Every item is accounted for, per metric and stratum.")
+@dg.asset_check(
+    asset="summaries", **check, blocking=True, description="Every item is accounted for, per metric and stratum."
+)
 def accounting_identity(context: Context, project: ProjectResource, run_options: RunOptions) -> dg.AssetCheckResult:
     summaries = evaluation(context, project, run_options).read(SUMMARIES)
-    lines = pl.DataFrame({"violation": [str(line) for line in accounting_violations(summaries)]}, schema={"violation": pl.String})
+    lines = pl.DataFrame(
+        {"violation": [str(line) for line in accounting_violations(summaries)]}, schema={"violation": pl.String}
+    )
     return _result(lines, "This is a defect of the pipeline; keep the warehouse and report it.", ERROR)
 
 
-@dg.asset_check(asset=assets.summaries, **check, description="Unusable judge replies stay under the configured share.")
+@dg.asset_check(asset="summaries", **check, description="Unusable judge replies stay under the configured share.")
 def invalid_grade_rate(context: Context, project: ProjectResource, run_options: RunOptions) -> dg.AssetCheckResult:
     current = evaluation(context, project, run_options)
     cap = current.project.config.gate.max_invalid_share
     shown = ["metric", "stratum", "item_count", "invalid_count", "invalid_share"]
     bad = current.read(SUMMARIES).filter((pl.col("stratum") == "all") & (pl.col("invalid_share") > cap)).select(shown)
-    return _result(bad, f"Over {cap:.1%}: query the view invalid_grades, then fix the judge, prompt or token limit.", ERROR)
+    return _result(
+        bad, f"Over {cap:.1%}: query the view invalid_grades, then fix the judge, prompt or token limit.", ERROR
+    )
 
 
-@dg.asset_check(asset=assets.golden_items, **check, description="The dataset's rows keep the suite of golden_items.")
+@dg.asset_check(asset="golden_items", **check, description="The dataset's rows keep the suite of golden_items.")
 def golden_items_suite(context: Context, project: ProjectResource, run_options: RunOptions) -> dg.AssetCheckResult:
     from eval_pipeline.quality.validate import validate
 
     current = evaluation(context, project, run_options)
     findings = validate(GOLDEN_ITEMS, current.items())
     rows = pl.DataFrame(
-        [{"rule": f.rule, "severity": str(f.severity), "message": str(f.message), "item_ids": ", ".join(f.item_ids[:20])} for f in findings],
+        [
+            {
+                "rule": f.rule,
+                "severity": str(f.severity),
+                "message": str(f.message),
+                "item_ids": ", ".join(f.item_ids[:20]),
+            }
+            for f in findings
+        ],
         schema={"rule": pl.String, "severity": pl.String, "message": pl.String, "item_ids": pl.String},
     )
     return _result(rows, "Correct the named rows and add the dataset under a new tag.", WARN)

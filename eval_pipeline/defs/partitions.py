@@ -18,10 +18,12 @@ def key(project: Project, dataset: str, tag: str, system: str, judge: str) -> dg
     version = datasets.load(project.dataset_folder(dataset), tag)
     current = release(project.config.systems[system], project.environment)
     scoring = project.config.scoring_sha256(system, judge)
-    return dg.MultiPartitionKey({
-        "dataset_version": dataset_key(dataset, version.tag, version.dataset_version),
-        "configuration": configuration_key(system, current, judge, scoring),
-    })
+    return dg.MultiPartitionKey(
+        {
+            "dataset_version": dataset_key(dataset, version.tag, version.dataset_version),
+            "configuration": configuration_key(system, current, judge, scoring),
+        }
+    )
 
 
 def register(instance: dg.DagsterInstance, partition: dg.MultiPartitionKey) -> None:

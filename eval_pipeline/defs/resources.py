@@ -60,7 +60,9 @@ class RunOptions(dg.ConfigurableResource):
         return Options(
             limit=self.limit or None,
             metrics=tuple(self.metrics),
-            limits=Limits(None if self.max_calls < 0 else self.max_calls, None if self.max_cost_usd < 0 else self.max_cost_usd),
+            limits=Limits(
+                None if self.max_calls < 0 else self.max_calls, None if self.max_cost_usd < 0 else self.max_cost_usd
+            ),
             policy=Policy(self.policy),
             retry_invalid=self.retry_invalid,
             refresh={"": None, "refresh": True, "reuse": False}[self.refresh],

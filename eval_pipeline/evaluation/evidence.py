@@ -40,7 +40,9 @@ def complete(warehouse: Warehouse) -> pl.DataFrame:
     return warehouse.read(EVALUATIONS).sort("started_at", "evaluation_id")
 
 
-def earlier_responses(warehouse: Warehouse, system: str, release: str, items: pl.DataFrame) -> dict[str, dict[str, object]]:
+def earlier_responses(
+    warehouse: Warehouse, system: str, release: str, items: pl.DataFrame
+) -> dict[str, dict[str, object]]:
     """Responses of the same system release to unchanged items, newest first wins; failed ones are asked again."""
     found: dict[str, dict[str, object]] = {}
     rows = complete(warehouse).filter((pl.col("system") == system) & (pl.col("system_release") == release))
@@ -49,7 +51,11 @@ def earlier_responses(warehouse: Warehouse, system: str, release: str, items: pl
         golden = warehouse.read(GOLDEN_ITEMS, evaluation["dataset"]).filter(
             pl.col("dataset_version") == evaluation["dataset_version"]
         )
-        same = {item_id for item_id, sha in golden.select("item_id", "content_sha256").iter_rows() if hashes.get(item_id) == sha}
+        same = {
+            item_id
+            for item_id, sha in golden.select("item_id", "content_sha256").iter_rows()
+            if hashes.get(item_id) == sha
+        }
         for row in warehouse.read(RESPONSES, evaluation["evaluation_id"]).iter_rows(named=True):
             if row["item_id"] in same and row["error"] is None:
                 found.setdefault(row["item_id"], row)
@@ -61,7 +67,11 @@ def earlier_responses(warehouse: Warehouse, system: str, release: str, items: pl
 def rivals(evaluation: Evaluation) -> pl.DataFrame | None:
     """Responses of the `against: system@release` of a pairwise metric; null when no metric compares."""
     against = next(
-        (str(config.options["against"]) for config in evaluation.project.config.metrics.values() if "against" in config.options),
+        (
+            str(config.options["against"])
+            for config in evaluation.project.config.metrics.values()
+            if "against" in config.options
+        ),
         None,
     )
     if against is None:

@@ -11,6 +11,7 @@ from eval_pipeline.chat import ChatModel, EmbeddingModel
 from eval_pipeline.config import JudgeConfig
 from eval_pipeline.errors import JudgeMisconfigured
 from eval_pipeline.evaluation.project import Project
+from eval_pipeline.llm.limits import Budget
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +48,9 @@ def expand(text: str | None, environment: Mapping[str, str], judge: str) -> str 
 
 @asynccontextmanager
 async def open_bench(
-    project: Project, names: tuple[str, ...], limits: Limits = Limits()  # noqa: B008
+    project: Project,
+    names: tuple[str, ...],
+    limits: Limits = Limits(),
 ) -> AsyncIterator[Bench]:
     """Opens the named judges for one run, each behind the project's ledger.
 
@@ -56,7 +59,6 @@ async def open_bench(
     """
     from eval_pipeline.llm.ledger import Ledger
     from eval_pipeline.llm.ledgered_chat import LedgeredChat
-    from eval_pipeline.llm.limits import Budget
 
     project.local.mkdir(parents=True, exist_ok=True)
     budget = Budget(max_calls=limits.max_calls, max_cost_usd=limits.max_cost_usd)
@@ -71,7 +73,7 @@ async def open_bench(
         yield Bench(judges, await _embedding(project, stack))
 
 
-def build_judge(name: str, config: JudgeConfig, project: Project, budget: object = None) -> ChatModel:
+def build_judge(name: str, config: JudgeConfig, project: Project, budget: Budget | None = None) -> ChatModel:
     """The chat model behind one judge of the configuration, without ledger."""
     if config.provider == "embedded":
         from eval_pipeline.llm.overlap_judge import OverlapJudge

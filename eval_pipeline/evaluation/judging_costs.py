@@ -24,7 +24,9 @@ def judge_status(project: Project) -> list[dict[str, Any]]:
     """
     warehouse = Warehouse(project.warehouse)
     known = set(warehouse.read(EVALUATIONS)["evaluation_id"])
-    rows = warehouse.read(CALIBRATIONS).filter((pl.col("stratum") == "all") & pl.col("evaluation_id").is_in(list(known)))
+    rows = warehouse.read(CALIBRATIONS).filter(
+        (pl.col("stratum") == "all") & pl.col("evaluation_id").is_in(list(known))
+    )
     newest = rows.sort("calibrated_at").unique(subset=["judge_key", "metric"], keep="last").sort("metric", "judge")
     return [
         {
@@ -39,7 +41,11 @@ def judge_status(project: Project) -> list[dict[str, Any]]:
 
 def _cost_per_1k(warehouse: Warehouse, evaluation_id: str, metric: str) -> float | None:
     verdicts = warehouse.read(VERDICTS, evaluation_id).filter(pl.col("metric") == metric)
-    scored = warehouse.read(SCORES, evaluation_id).filter((pl.col("metric") == metric) & pl.col("value").is_not_null()).height
+    scored = (
+        warehouse.read(SCORES, evaluation_id)
+        .filter((pl.col("metric") == metric) & pl.col("value").is_not_null())
+        .height
+    )
     called = verdicts.filter(~pl.col("is_cached"))
     if called.is_empty() or not scored or called["cost_usd"].null_count():
         return None

@@ -67,7 +67,7 @@ class Project:
         Raises:
             UnknownName: a chosen metric is not configured, or a configured one does not exist.
         """
-        from eval_pipeline.errors import UnknownName  # noqa: PLC0415
+        from eval_pipeline.errors import UnknownName
 
         for name in chosen:
             if name not in self.config.metrics:

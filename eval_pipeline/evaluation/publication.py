@@ -18,6 +18,7 @@ def publish(project: Project) -> Path:
 
 
 def report_path(project: Project, evaluation_id: str) -> Path:
+    """Where the report of an evaluation is."""
     return project.local / "reports" / f"{evaluation_id}.html"
 
 

@@ -29,7 +29,15 @@ from eval_pipeline.store.warehouse import Warehouse
 from eval_pipeline.systems.journal import Journal
 from eval_pipeline.systems.source import build_source, fetch, release
 from eval_pipeline.tables import (
-    CLAIMS, DATASET_CHANGES, DATASET_VERSIONS, EVALUATIONS, GOLDEN_ITEMS, HUMAN_LABELS, RESPONSES, SCORES, SUMMARIES,
+    CLAIMS,
+    DATASET_CHANGES,
+    DATASET_VERSIONS,
+    EVALUATIONS,
+    GOLDEN_ITEMS,
+    HUMAN_LABELS,
+    RESPONSES,
+    SCORES,
+    SUMMARIES,
     VERDICTS,
 )  # fmt: skip
 from eval_pipeline.verdict_rows import Origin
@@ -45,7 +53,7 @@ class Options:
 
     limit: int | None = None
     metrics: tuple[str, ...] = ()
-    limits: Limits = Limits()
+    limits: Limits = field(default_factory=Limits)
     policy: Policy = Policy.PR
     retry_invalid: bool = False
     refresh: bool | None = None
@@ -66,7 +74,7 @@ class Evaluation:
     system: str
     judge: str
     started_at: datetime
-    options: Options = Options()  # noqa: RUF009
+    options: Options = Options()
     progress: Progress = field(default_factory=Silent)
 
     # What everything below needs ---------------------------------------------------------------------------------
@@ -97,7 +105,9 @@ class Evaluation:
     def judge_keys(self) -> dict[str, str | None]:
         """Judge key by metric."""
         identities = {name: self.identity(name) for name in self.judges()}
-        return {name: judging.judge_key(identities[self.judge_of(name)], metric) for name, metric in self.metrics().items()}
+        return {
+            name: judging.judge_key(identities[self.judge_of(name)], metric) for name, metric in self.metrics().items()
+        }
 
     def read(self, table, value: str | None = None) -> pl.DataFrame:  # noqa: ANN001
         return self.warehouse.read(table, value or self.evaluation_id)
@@ -175,8 +185,7 @@ class Evaluation:
     def verdicts(self) -> pl.DataFrame:
         """Every question of every metric, in parts of at most 1,000 items."""
         whole = self.samples()
-        rows = asyncio.run(self._judge(whole))
-        return rows
+        return asyncio.run(self._judge(whole))
 
     async def _judge(self, whole: list[Sample]) -> pl.DataFrame:
         metrics, keys = self.metrics(), self.judge_keys()
@@ -315,7 +324,9 @@ class Evaluation:
 
 
 def _versions() -> Mapping[str, str]:
-    return {name: installed(name) for name in ("eval-pipeline", "dagster", "duckdb", "polars", "openai", "scipy", "numpy")}
+    return {
+        name: installed(name) for name in ("eval-pipeline", "dagster", "duckdb", "polars", "openai", "scipy", "numpy")
+    }
 
 
 def with_options(evaluation: Evaluation, **changes: object) -> Evaluation:

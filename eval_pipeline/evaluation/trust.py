@@ -83,7 +83,14 @@ async def judge_labels(evaluation: Evaluation, labels: pl.DataFrame) -> pl.DataF
             scored = scoring.values(metric, whole, verdicts, evaluation.treatments().get(name))
             for sample, score in zip(whole, scored, strict=True):
                 evaluation.progress.advance()
-                rows.append({"metric": name, "content_sha256": sample.item_id, "value": score.value, "status": score.status.value})
+                rows.append(
+                    {
+                        "metric": name,
+                        "content_sha256": sample.item_id,
+                        "value": score.value,
+                        "status": score.status.value,
+                    }
+                )
     schema = {"metric": pl.String, "content_sha256": pl.String, "value": pl.Float64, "status": pl.String}
     return pl.DataFrame(rows, schema=schema)
 
@@ -100,7 +107,9 @@ def calibrate(evaluation: Evaluation, labels: pl.DataFrame) -> pl.DataFrame:
     """`calibrations` rows of this evaluation's judges, kept in the warehouse by judge key."""
     keys, metrics = evaluation.judge_keys(), evaluation.metrics()
     judges = {
-        name: calibration.JudgeOnMetric(str(keys[name]), evaluation.judge_of(name), evaluation.identity(evaluation.judge_of(name)).model)
+        name: calibration.JudgeOnMetric(
+            str(keys[name]), evaluation.judge_of(name), evaluation.identity(evaluation.judge_of(name)).model
+        )
         for name in metrics
         if keys[name] is not None
     }
@@ -130,7 +139,9 @@ def gate_case(project: Project, row: Mapping[str, Any], warehouse: Warehouse, po
     metrics = project.metrics(tuple(name for name in row["metrics"] if name in project.config.metrics))
     keys = json.loads(row["judge_keys"])
     calibrations = [
-        warehouse.read(CALIBRATIONS, key).filter(pl.col("metric") == name) for name, key in keys.items() if key is not None
+        warehouse.read(CALIBRATIONS, key).filter(pl.col("metric") == name)
+        for name, key in keys.items()
+        if key is not None
     ]
     return gating.Case(
         evaluation=row,

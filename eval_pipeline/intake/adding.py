@@ -13,13 +13,13 @@ from typing import Any
 import polars as pl
 
 from eval_pipeline.errors import DatasetInvalid, MessageRequired, NotWritable, UnknownName
-from eval_pipeline.stages.versioning import slug
 from eval_pipeline.intake import datasets
 from eval_pipeline.intake.formats import read_rows
 from eval_pipeline.intake.schemas import map_rows
 from eval_pipeline.metrics import declare
 from eval_pipeline.metrics.texts import content_sha256
 from eval_pipeline.stages import versioning
+from eval_pipeline.stages.versioning import slug
 
 
 def folder_of(root: Path, name: str) -> Path:
@@ -121,7 +121,10 @@ def yaml_snippet(folder: Path, root: Path, done: Mapping[str, Any]) -> str:
     """What to add to evaluation.yaml for a new dataset."""
     lines = ["datasets:", f"  {folder.name}: {{path: {folder.relative_to(root)}, tag: latest}}"]
     if done["response_file"]:
-        lines += ["systems:", f"  {folder.name}_recorded: {{source: recorded, path: {done['response_file']}, release: {done['tag']}}}"]
+        lines += [
+            "systems:",
+            f"  {folder.name}_recorded: {{source: recorded, path: {done['response_file']}, release: {done['tag']}}}",
+        ]
     return "\n".join(lines)
 
 

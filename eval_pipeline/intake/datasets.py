@@ -1,11 +1,11 @@
 """A dataset's folder in git: items, log, older versions, labels. Reading formats is `formats`' business.
 
-    datasets/<name>/
-    ├── items.jsonl           the newest version, one item a line, in id order
-    ├── log.jsonl             one line a version: hash, tag, message, author, time, parent, counts, changes
-    ├── versions/<hash>.jsonl every version as it was tagged
-    ├── responses/*.jsonl     recorded responses
-    └── labels/*.jsonl        labels with the texts they are about
+datasets/<name>/
+├── items.jsonl           the newest version, one item a line, in id order
+├── log.jsonl             one line a version: hash, tag, message, author, time, parent, counts, changes
+├── versions/<hash>.jsonl every version as it was tagged
+├── responses/*.jsonl     recorded responses
+└── labels/*.jsonl        labels with the texts they are about
 """
 
 from __future__ import annotations
@@ -20,7 +20,14 @@ from typing import Any
 
 import polars as pl
 
-from eval_pipeline.errors import DatasetInvalid, DatasetNotFound, FileUnreadable, MessageRequired, NotWritable, TagExists
+from eval_pipeline.errors import (
+    DatasetInvalid,
+    DatasetNotFound,
+    FileUnreadable,
+    MessageRequired,
+    NotWritable,
+    TagExists,
+)
 from eval_pipeline.metrics.texts import content_sha256
 from eval_pipeline.stages import versioning
 from eval_pipeline.tables import DATASET_CHANGES, DATASET_VERSIONS, GOLDEN_ITEMS, HUMAN_LABELS
@@ -96,7 +103,9 @@ def items_frame(dataset: str, rows: Sequence[Mapping[str, Any]], version: str | 
     for row in sorted(rows, key=lambda one: one["item_id"]):
         item = {name: versioning.nfc(row.get(name)) for name in ITEM_FIELDS}
         item["stratum"] = item["stratum"] or "default"
-        item["language"] = item["language"] or versioning.detect_language(f"{item['user_input']} {item['reference'] or ''}").value
+        item["language"] = (
+            item["language"] or versioning.detect_language(f"{item['user_input']} {item['reference'] or ''}").value
+        )
         full.append({"dataset": dataset, "dataset_version": "", **item, "content_sha256": versioning.item_sha256(item)})
     frame = GOLDEN_ITEMS.frame(full)
     return frame.with_columns(pl.lit(version or versioning.version_sha256(frame)).alias("dataset_version"))
@@ -146,7 +155,9 @@ def moved(folder: Path, tag: str) -> list[str]:
         kept = _kept(folder, entry["dataset_version"])
         before = items_frame(folder.name, [row for _, row in read_lines(kept)]) if kept.exists() else None
         changes = versioning.diff(before, now.items) if before is not None else []
-        names = [f"item {one['item_id']!r} {one['change']} ({', '.join(one['fields'] or ['whole row'])})" for one in changes]
+        names = [
+            f"item {one['item_id']!r} {one['change']} ({', '.join(one['fields'] or ['whole row'])})" for one in changes
+        ]
         found += [f"{folder.name}@{entry['tag']}: {name} since it was tagged" for name in names or ["content"]]
     return found
 
@@ -161,7 +172,10 @@ def version_rows(folder: Path) -> pl.DataFrame:
     return DATASET_VERSIONS.frame(
         {
             "dataset": folder.name,
-            **{name: entry.get(name) for name in ("dataset_version", "tag", "message", "author", "parent_version", "item_count")},
+            **{
+                name: entry.get(name)
+                for name in ("dataset_version", "tag", "message", "author", "parent_version", "item_count")
+            },
             "created_at": datetime.fromisoformat(entry["created_at"]),
             "stratum_counts": json.dumps(entry["stratum_counts"], ensure_ascii=False),
         }
@@ -209,7 +223,10 @@ def add_version(folder: Path, rows: Sequence[Mapping[str, Any]], tag: str, messa
 
 def canonical(items: pl.DataFrame) -> list[dict[str, Any]]:
     """Items as stored lines: absent fields left out, so that diffs stay short."""
-    return [{name: row[name] for name in ITEM_FIELDS if row[name] is not None} for row in items.sort("item_id").iter_rows(named=True)]
+    return [
+        {name: row[name] for name in ITEM_FIELDS if row[name] is not None}
+        for row in items.sort("item_id").iter_rows(named=True)
+    ]
 
 
 def labels(folder: Path, dataset: str) -> pl.DataFrame:

@@ -10,6 +10,7 @@ import io
 import json
 import math
 from collections.abc import Callable, Iterator
+from datetime import date, datetime, time
 from pathlib import Path
 from typing import Any
 
@@ -40,7 +41,9 @@ def read_rows(path: Path) -> list[Row]:
     except OSError as error:
         raise FileUnreadable(path=path, reason=error.strerror or str(error)) from error
     if problems:
-        raise DatasetInvalid(path=path.name, count=len(problems), problems="\n".join(f"  {path.name}:{p}" for p in problems[:50]))
+        raise DatasetInvalid(
+            path=path.name, count=len(problems), problems="\n".join(f"  {path.name}:{p}" for p in problems[:50])
+        )
     return rows
 
 
@@ -51,10 +54,7 @@ def decode(path: Path) -> str:
         FileUnreadable: it is none of these.
     """
     raw = path.read_bytes()
-    if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
-        encodings = ("utf-16",)
-    else:
-        encodings = ("utf-8-sig", "cp949")
+    encodings = ("utf-16",) if raw.startswith((b"\xff\xfe", b"\xfe\xff")) else ("utf-8-sig", "cp949")
     for encoding in encodings:
         try:
             return raw.decode(encoding)
@@ -157,9 +157,10 @@ def _cell(value: Any) -> Any:
         return ""
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
-    if hasattr(value, "isoformat"):
-        text = value.isoformat(" ") if hasattr(value, "hour") else value.isoformat()
-        return text.removesuffix(" 00:00:00")
+    if isinstance(value, datetime):
+        return value.isoformat(" ").removesuffix(" 00:00:00")
+    if isinstance(value, date | time):
+        return value.isoformat()
     return value if isinstance(value, str) else str(value)
 
 

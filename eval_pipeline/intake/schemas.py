@@ -82,15 +82,21 @@ def recognise(rows: Sequence[Row], given: Mapping[str, str]) -> tuple[str, dict[
     for schema in SCHEMAS:
         if all(mark in present or any(name.startswith(mark + ".") for name in present) for mark in schema.marks):
             names = {theirs: ours for theirs, ours in schema.names.items() if theirs in present}
-            own = {name: name for name in FIELDS if name in present and name not in names and name not in names.values()}
+            own = {
+                name: name for name in FIELDS if name in present and name not in names and name not in names.values()
+            }
             taken = set(given.values())
             kept = {theirs: ours for theirs, ours in (own | names).items() if ours not in taken and theirs not in given}
             return schema.tool, kept | dict(given)
     if "user_input" in given.values():
         own = {name: name for name in FIELDS if name in present and name not in given.values()}
         return "--map", own | dict(given)
-    hint = "`answer` may be a reference or a response; say which: --map reference=answer or --map response=answer" if "answer" in present else (
-        f"no known schema has the fields {', '.join(sorted(present)[:20])}; name them: --map user_input=FIELD --map reference=FIELD"
+    hint = (
+        "`answer` may be a reference or a response; say which: --map reference=answer or --map response=answer"
+        if "answer" in present
+        else (
+            f"no known schema has the fields {', '.join(sorted(present)[:20])}; name them: --map user_input=FIELD --map reference=FIELD"
+        )
     )
     raise DatasetInvalid(path="mapping", count=1, problems=f"  {hint}")
 
@@ -128,7 +134,9 @@ def map_rows(name: str, rows: Sequence[Row], given: Mapping[str, str], contexts_
     return Mapped(tool, names, mapped)
 
 
-def _row(number: int, row: Mapping[str, Any], names: Mapping[str, str], contexts_as: str | None, problems: list[str]) -> dict[str, Any]:
+def _row(
+    number: int, row: Mapping[str, Any], names: Mapping[str, str], contexts_as: str | None, problems: list[str]
+) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for theirs, ours in names.items():
         value = _reach(row, theirs)
@@ -143,7 +151,11 @@ def _row(number: int, row: Mapping[str, Any], names: Mapping[str, str], contexts
             problems.append(f"{number}: user_input: there is no question")
     if found.get("language") not in {None, "ko", "en"}:
         problems.append(f"{number}: language: {found['language']!r} is neither ko nor en")
-    rest = {key: value for key, value in row.items() if key not in names and key not in {name.split(".")[0] for name in names}}
+    rest = {
+        key: value
+        for key, value in row.items()
+        if key not in names and key not in {name.split(".")[0] for name in names}
+    }
     if rest:
         found["metadata"] = json.dumps(rest, ensure_ascii=False, sort_keys=True, default=str)
     return found
@@ -171,7 +183,9 @@ def _typed(name: str, value: Any, contexts_as: str | None) -> Any:
         except ValueError:
             raise ValueError(f"{value!r} is not a number") from None
     if name == "user_input" and isinstance(value, list) and value and all(isinstance(one, dict) for one in value):
-        return "\n".join(str(one.get("content", "")) for one in value if one.get("role") == "user") or str(value[-1].get("content", ""))
+        return "\n".join(str(one.get("content", "")) for one in value if one.get("role") == "user") or str(
+            value[-1].get("content", "")
+        )
     if name == "user_input" and isinstance(value, dict) and len(value) == 1:
         value = next(iter(value.values()))
     if name == "reference" and isinstance(value, list) and value and all(isinstance(one, str) for one in value):

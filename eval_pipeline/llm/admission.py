@@ -41,7 +41,9 @@ def is_floating(model: str) -> bool:
     return bool(_HOSTED.match(bare)) and not _DATED.search(bare)
 
 
-def admit(judge: str, judge_model: str, system: str, system_models: Sequence[str], *, allow_floating: bool) -> list[str]:
+def admit(
+    judge: str, judge_model: str, system: str, system_models: Sequence[str], *, allow_floating: bool
+) -> list[str]:
     """Remarks about a judge that may judge this system.
 
     Raises:
@@ -58,7 +60,9 @@ def admit(judge: str, judge_model: str, system: str, system_models: Sequence[str
             raise FloatingJudge(judge=judge, model=judge_model)
         remarks.append(f"unpinned: {judge} names {judge_model}, an alias that moves")
     if not system_models:
-        remarks.append(f"unknown: system {system} does not say which models are inside; self-evaluation cannot be ruled out")
+        remarks.append(
+            f"unknown: system {system} does not say which models are inside; self-evaluation cannot be ruled out"
+        )
     same = family(judge_model)
     if same and any(family(model) == same for model in system_models):
         remarks.append(f"family: {judge} and system {system} are of one model family ({same})")

@@ -17,6 +17,7 @@ from typing import Any
 
 import orjson
 import sqlalchemy as sa
+from sqlalchemy import event
 
 from eval_pipeline.chat import ChatReply, TokenAlternatives
 from eval_pipeline.errors import NotWritable
@@ -167,8 +168,13 @@ class Ledger:
             sa.func.min(REPLIES.c.created_at).label("oldest"), sa.func.max(REPLIES.c.created_at).label("newest"),
         )  # fmt: skip
         with self._engine.connect() as connection:
-            rows = connection.execute(sa.select(*columns).group_by(REPLIES.c.model).order_by(REPLIES.c.model)).mappings()
-            return [dict(row) | {name: datetime.fromtimestamp(row[name], UTC).isoformat() for name in ("oldest", "newest")} for row in rows]
+            rows = connection.execute(
+                sa.select(*columns).group_by(REPLIES.c.model).order_by(REPLIES.c.model)
+            ).mappings()
+            return [
+                dict(row) | {name: datetime.fromtimestamp(row[name], UTC).isoformat() for name in ("oldest", "newest")}
+                for row in rows
+            ]
 
     def prune(self, older_than: timedelta) -> int:
         """Deletes replies older than this; returns how many."""
@@ -205,7 +211,7 @@ def _engine_options(url: sa.URL) -> dict[str, Any]:
     return {"connect_args": {"timeout": 60, "check_same_thread": False}}
 
 
-@sa.event.listens_for(sa.Engine, "connect")
+@event.listens_for(sa.Engine, "connect")
 def _tune_sqlite(connection: Any, _: Any) -> None:
     if type(connection).__module__.startswith("sqlite3"):
         cursor = connection.cursor()
@@ -224,7 +230,11 @@ def _insert_or_keep(dialect: str, table: sa.Table) -> Any:
 
 
 def _stored(reply: ChatReply) -> bytes:
-    kept = {name: value for name, value in asdict(reply).items() if value is not None and name not in {"is_cached", "ledger_key"}}
+    kept = {
+        name: value
+        for name, value in asdict(reply).items()
+        if value is not None and name not in {"is_cached", "ledger_key"}
+    }
     return orjson.dumps(kept)
 
 
@@ -232,8 +242,11 @@ def _reply(stored: bytes, ledger_key: str) -> ChatReply:
     fields = orjson.loads(stored)
     if fields.get("logprobs"):
         fields["logprobs"] = tuple(
-            TokenAlternatives(one["token"], tuple((token, value) for token, value in one["alternatives"])) for one in fields["logprobs"]
+            TokenAlternatives(one["token"], tuple((token, value) for token, value in one["alternatives"]))
+            for one in fields["logprobs"]
         )
     if fields.get("failure"):
         fields["failure"] = Outcome(fields["failure"])
-    return ChatReply(**fields | {"is_cached": True, "ledger_key": ledger_key, "latency_seconds": None, "transport_retry_count": 0})
+    return ChatReply(
+        **fields | {"is_cached": True, "ledger_key": ledger_key, "latency_seconds": None, "transport_retry_count": 0}
+    )

@@ -44,7 +44,9 @@ class Pool:
     A 429 halves what may be in flight; every full round of answers lets one more in, up to the bound again.
     """
 
-    def __init__(self, max_in_flight: int, requests_per_minute: int | None = None, tokens_per_minute: int | None = None) -> None:
+    def __init__(
+        self, max_in_flight: int, requests_per_minute: int | None = None, tokens_per_minute: int | None = None
+    ) -> None:
         self.max_in_flight = max_in_flight
         self.allowed = float(max_in_flight)
         self.in_flight = 0

@@ -15,14 +15,25 @@ from eval_pipeline.errors import JudgeIdentityMismatch, ProviderStopped
 from eval_pipeline.llm.limits import Budget, Pool
 from eval_pipeline.llm.prices import cost
 from eval_pipeline.llm.tokens import estimate
-from eval_pipeline.llm.transport import ConnectionBroken, HttpReply, Transport
+from eval_pipeline.llm.transport import ConnectionBrokenError, HttpReply, Transport
 from eval_pipeline.vocabulary import Outcome
 
 RETRIED = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 LONGEST_WAIT = 60.0
-OPTIONAL = ("response_format", "logprobs", "top_logprobs", "seed", "temperature", "top_p", "max_completion_tokens", "max_tokens")
+OPTIONAL = (
+    "response_format",
+    "logprobs",
+    "top_logprobs",
+    "seed",
+    "temperature",
+    "top_p",
+    "max_completion_tokens",
+    "max_tokens",
+)
 """Parameters that an endpoint may not know; dropped once it says so."""
-_CONTEXT_LENGTH = re.compile(r"context.?length|maximum context|too many tokens|prompt is too long|context window", re.IGNORECASE)
+_CONTEXT_LENGTH = re.compile(
+    r"context.?length|maximum context|too many tokens|prompt is too long|context window", re.IGNORECASE
+)
 
 
 class OpenAIChat:
@@ -92,7 +103,7 @@ class OpenAIChat:
         finally:
             self._pool.leave()
 
-    async def _answer(self, request: ChatRequest) -> ChatReply:
+    async def _answer(self, request: ChatRequest) -> ChatReply:  # noqa: C901 - one loop, one branch per kind of outcome
         failure, detail, retries = Outcome.PROVIDER_ERROR, "", 0
         while True:
             self._budget.take()
@@ -101,7 +112,7 @@ class OpenAIChat:
                 reply = await self._transport.post("/chat/completions", self._body(request), self._timeout)
             except TimeoutError:
                 failure, detail = Outcome.TIMEOUT, f"no whole reply within {self._timeout:g} s"
-            except ConnectionBroken as broken:
+            except ConnectionBrokenError as broken:
                 failure, detail = Outcome.PROVIDER_ERROR, broken.kind
             else:
                 self._read_limits(reply)
@@ -195,7 +206,9 @@ class OpenAIChat:
         error = error if isinstance(error, dict) else {"message": str(error)}
         code, message = str(error.get("code") or error.get("type") or ""), str(error.get("message") or "")
         if reply.status in {401, 403, 404} or _quota(reply):
-            raise ProviderStopped(endpoint=self.identity.endpoint, reason=f"HTTP {reply.status} {code or 'refused'}; {_advice(reply)}")
+            raise ProviderStopped(
+                endpoint=self.identity.endpoint, reason=f"HTTP {reply.status} {code or 'refused'}; {_advice(reply)}"
+            )
         if code in {"content_filter", "content_policy_violation"} or "content management policy" in message:
             return ChatReply("", Outcome.REFUSED, code or "content_filter")
         if reply.status == 413 or code == "context_length_exceeded" or _CONTEXT_LENGTH.search(message):
@@ -203,7 +216,11 @@ class OpenAIChat:
         if reply.status in {400, 422}:
             named = str(error.get("param") or "")
             for name in OPTIONAL:
-                if name not in self._unsupported and (named.split(".")[0] == name or name in message or (name == "response_format" and "json_schema" in message)):
+                if name not in self._unsupported and (
+                    named.split(".", maxsplit=1)[0] == name
+                    or name in message
+                    or (name == "response_format" and "json_schema" in message)
+                ):
                     self._unsupported.add(name)
                     return None
         return ChatReply("", Outcome.PROVIDER_ERROR, f"HTTP {reply.status} {code}".strip())
@@ -238,7 +255,9 @@ def _logprobs(choice: Mapping[str, Any]) -> tuple[TokenAlternatives, ...] | None
     if not content:
         return None
     return tuple(
-        TokenAlternatives(one["token"], tuple((other["token"], other["logprob"]) for other in one.get("top_logprobs") or [one]))
+        TokenAlternatives(
+            one["token"], tuple((other["token"], other["logprob"]) for other in one.get("top_logprobs") or [one])
+        )
         for one in content
     )
 
@@ -251,7 +270,7 @@ def _same_model(declared: str, returned: str) -> bool:
 
 
 def _quota(reply: HttpReply) -> bool:
-    return reply.status in {402, 429} and b"insufficient_quota" in reply.body or reply.status == 402
+    return (reply.status in {402, 429} and b"insufficient_quota" in reply.body) or reply.status == 402
 
 
 def _advice(reply: HttpReply) -> str:

@@ -41,6 +41,8 @@ class OpenAIEmbedding:
             try:
                 found = await self._client.embeddings.create(model=self.identity.model, input=new)
             except openai.OpenAIError as error:
-                raise ProviderStopped(endpoint=self.identity.endpoint, reason=f"embeddings: {type(error).__name__}") from error
+                raise ProviderStopped(
+                    endpoint=self.identity.endpoint, reason=f"embeddings: {type(error).__name__}"
+                ) from error
             self._known |= {text: list(one.embedding) for text, one in zip(new, found.data, strict=True)}
         return [self._known[text] for text in texts]

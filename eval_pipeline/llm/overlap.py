@@ -35,7 +35,8 @@ _NONCOMMITTAL = re.compile(
     re.VERBOSE | re.IGNORECASE,
 )
 _SENTENCE_WORDS = re.compile(
-    r"\b(?:is|are|was|were|has|have|had|does?|did|can|may|must|will|would|because|since|after|on|at|with|in)\b", re.IGNORECASE
+    r"\b(?:is|are|was|were|has|have|had|does?|did|can|may|must|will|would|because|since|after|on|at|with|in)\b",
+    re.IGNORECASE,
 )
 _LEAD = re.compile(
     r"^\W*(?:(?P<yes>yes|yeah|yep|true|correct|네|예|맞습니다|그렇습니다)|(?P<no>no|nope|false|아니요|아니오|아뇨|아닙니다))(?=[\s,.!;:]|$)",
@@ -161,7 +162,9 @@ def compare(response: str, reference: str, question: str = "") -> Match:
     if None not in leads and leads[0] != leads[1]:
         return Match(0.0, 0.0, 0.0, "yes against no")
     asked = {token.key for token in tokens(question)}
-    known = found_among({token.key for token in given + wanted if token.kind != "number"}, asked) | (asked & {t.key for t in given + wanted})
+    known = found_among({token.key for token in given + wanted if token.kind != "number"}, asked) | (
+        asked & {t.key for t in given + wanted}
+    )
     own = [token for token in given if token.key not in known]
     key = [token for token in wanted if token.key not in known]
     is_plain_yes_or_no = not key and leads[0] is not None and leads[0] == leads[1]

@@ -32,7 +32,9 @@ def _text(inputs: Texts, *names: str) -> str:
     """The first of the named inputs that has text; a list of texts is read as one block."""
     for name in names:
         value = inputs.get(name)
-        joined = value if isinstance(value, str) else "\n\n".join(map(str, value)) if isinstance(value, list | tuple) else ""
+        joined = (
+            value if isinstance(value, str) else "\n\n".join(map(str, value)) if isinstance(value, list | tuple) else ""
+        )
         if joined.strip():
             return joined
     return ""
@@ -99,7 +101,7 @@ def context_use(inputs: Texts, view: int) -> float:
 def general_quality(inputs: Texts, view: int) -> float:
     """What can be said of a response without knowing the criteria: agreement, groundedness, or bearing on the question."""
     response = _text(inputs, "response", "answer", "actual_output")
-    if not response or is_noncommittal(response) and not is_noncommittal(_text(inputs, "reference")):
+    if not response or (is_noncommittal(response) and not is_noncommittal(_text(inputs, "reference"))):
         return 0.0
     shares = []
     if reference := _text(inputs, "reference"):

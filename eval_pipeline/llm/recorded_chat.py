@@ -14,7 +14,9 @@ from eval_pipeline.vocabulary import Outcome
 
 def inputs_sha256(inputs: Mapping[str, str]) -> str:
     """Hash of a question's texts, under which its reply is recorded."""
-    return hashlib.sha256(json.dumps(dict(inputs), sort_keys=True, ensure_ascii=False).encode("utf-8", "surrogatepass")).hexdigest()
+    return hashlib.sha256(
+        json.dumps(dict(inputs), sort_keys=True, ensure_ascii=False).encode("utf-8", "surrogatepass")
+    ).hexdigest()
 
 
 class RecordedChat:

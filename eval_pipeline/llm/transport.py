@@ -30,7 +30,7 @@ class HttpReply:
             return None
 
 
-class ConnectionBroken(Exception):
+class ConnectionBrokenError(Exception):
     """The connection failed or ended before the reply was whole. `kind` is a word without addresses or keys."""
 
     def __init__(self, kind: str) -> None:
@@ -53,7 +53,7 @@ class Transport:
 
         Raises:
             TimeoutError: no whole reply in time.
-            ConnectionBroken: the connection failed.
+            ConnectionBrokenError: the connection failed.
         """
         import aiohttp
 
@@ -64,7 +64,7 @@ class Transport:
                     content = await reply.read()
                     return HttpReply(reply.status, reply.headers, content)
         except (aiohttp.ClientError, ConnectionError) as error:
-            raise ConnectionBroken(type(error).__name__) from error
+            raise ConnectionBrokenError(type(error).__name__) from error
 
     async def _open(self) -> Any:
         import aiohttp
@@ -75,7 +75,10 @@ class Transport:
             self._loop = loop
             connector = aiohttp.TCPConnector(limit=self._limit, keepalive_timeout=60)
             self._session = aiohttp.ClientSession(
-                connector=connector, headers=self._headers, timeout=aiohttp.ClientTimeout(total=None), auto_decompress=True
+                connector=connector,
+                headers=self._headers,
+                timeout=aiohttp.ClientTimeout(total=None),
+                auto_decompress=True,
             )
         return self._session
 

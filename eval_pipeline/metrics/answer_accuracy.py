@@ -13,7 +13,11 @@ GRADES = (0, 2, 4)
 
 
 def questions(sample: Sample) -> list[Question]:
-    texts = {"user_input": sample.user_input or "", "response": sample.response or "", "reference": sample.reference or ""}
+    texts = {
+        "user_input": sample.user_input or "",
+        "response": sample.response or "",
+        "reference": sample.reference or "",
+    }
     return [Question(template_id, texts, GRADES) for template_id in TEMPLATES]
 
 

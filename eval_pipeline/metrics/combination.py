@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from eval_pipeline.metrics.declaration import Score, Verdict
 from eval_pipeline.vocabulary import Outcome, PartSource, ScoreStatus
@@ -19,14 +20,16 @@ def dual(verdicts: Sequence[Verdict], template_ids: Sequence[str]) -> Score:
     first, second = (by_template.get(template_id) for template_id in template_ids)
     values = [one.value if one else None for one in (first, second)]
     known = [value for value in values if value is not None]
-    grades = {"grade_1": first.grade if first else None, "grade_2": second.grade if second else None}
+    grades: dict[str, Any] = {"grade_1": first.grade if first else None, "grade_2": second.grade if second else None}
     lost = failures(verdicts)
     if not known:
         return Score(ScoreStatus.INVALID, lower=0.0, upper=1.0, outcomes=lost)
     total = sum(known)
     if len(known) == 1:
         return Score(ScoreStatus.SCORED_SINGLE, total, total / 2, (total + 1) / 2, outcomes=lost, **grades)
-    return Score(ScoreStatus.SCORED_BOTH, total / 2, total / 2, total / 2, disagreement=abs(known[0] - known[1]), **grades)
+    return Score(
+        ScoreStatus.SCORED_BOTH, total / 2, total / 2, total / 2, disagreement=abs(known[0] - known[1]), **grades
+    )
 
 
 def part_values(verdicts: Sequence[Verdict], source: PartSource, count: int) -> list[tuple[float | None, float, float]]:
@@ -56,7 +59,7 @@ def share(parts: Sequence[tuple[float | None, float, float]], verdicts: Sequence
     known = [value for value in values if value is not None]
     lower = sum(low for _, low, _ in parts) / len(parts)
     upper = sum(high for _, _, high in parts) / len(parts)
-    counts = {"part_count": len(parts), "valid_part_count": len(known), "outcomes": failures(verdicts)}
+    counts: dict[str, Any] = {"part_count": len(parts), "valid_part_count": len(known), "outcomes": failures(verdicts)}
     if len(known) < len(parts):
         return Score(ScoreStatus.INVALID, None, lower, upper, **counts)
     status = ScoreStatus.SCORED_BOTH if lower == upper else ScoreStatus.SCORED_SINGLE

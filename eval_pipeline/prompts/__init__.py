@@ -76,7 +76,9 @@ def _read(template_id: str, language: Language, path: Path) -> Prompt:
         raw = yaml.safe_load(path.read_text(encoding="utf-8"))
         system, user = str(raw["system"]).strip(), str(raw["user"]).strip()
     except (yaml.YAMLError, KeyError, TypeError) as error:
-        raise PromptInvalid(prompt=f"{template_id}/{path.name}", reason=f"needs `system` and `user`: {error}") from error
+        raise PromptInvalid(
+            prompt=f"{template_id}/{path.name}", reason=f"needs `system` and `user`: {error}"
+        ) from error
     parts = _VARIABLE.split(user)
     pieces = tuple((bool(index % 2), part) for index, part in enumerate(parts) if part)
     names = tuple(dict.fromkeys(part for is_variable, part in pieces if is_variable))

@@ -32,7 +32,11 @@ def validate(table: Table, frame: pl.DataFrame) -> list[Finding]:
         context.variables.progress_bars = {"globally": False}  # pyright: ignore[reportAttributeAccessIssue]
         suite = context.suites.add(gx.ExpectationSuite(name=table.name, expectations=_expectations(table)))
         rows = frame.to_pandas()
-        batch = context.data_sources.add_pandas("rows").add_dataframe_asset(table.name).add_batch_definition_whole_dataframe("all")
+        batch = (
+            context.data_sources.add_pandas("rows")
+            .add_dataframe_asset(table.name)
+            .add_batch_definition_whole_dataframe("all")
+        )
         result = batch.get_batch({"dataframe": rows}).validate(suite, result_format="COMPLETE")
     return [found for one in result.results if (found := _finding(one, frame)) is not None]
 
@@ -41,7 +45,9 @@ def _expectations(table: Table) -> list[Any]:
     import great_expectations.expectations as gxe
 
     derived = [
-        gxe.ExpectColumnValuesToNotBeNull(column=column.name, meta={"rule": f"{column.name} is there", "severity": "error"})
+        gxe.ExpectColumnValuesToNotBeNull(
+            column=column.name, meta={"rule": f"{column.name} is there", "severity": "error"}
+        )
         for column in table.columns
         if not column.is_nullable
     ]
@@ -60,7 +66,9 @@ def _finding(result: Any, frame: pl.DataFrame) -> Finding | None:
     ids = [" / ".join(str(frame[name][index]) for name in names) for index in indexes[:LIMIT]]
     count = int(result.result.get("unexpected_count") or len(indexes))
     rule = meta["rule"]
-    return Finding(rule, meta["severity"], f"{rule}: {count} row(s) break it", f"{rule}: 어긋난 행 {count}개", tuple(ids), count)
+    return Finding(
+        rule, meta["severity"], f"{rule}: {count} row(s) break it", f"{rule}: 어긋난 행 {count}개", tuple(ids), count
+    )
 
 
 def _exceptions(info: Any) -> list[str]:
@@ -68,4 +76,8 @@ def _exceptions(info: Any) -> list[str]:
     if not info:
         return []
     entries = [info] if "raised_exception" in info else list(info.values())
-    return [str(entry.get("exception_message")) for entry in entries if isinstance(entry, dict) and entry.get("raised_exception")]
+    return [
+        str(entry.get("exception_message"))
+        for entry in entries
+        if isinstance(entry, dict) and entry.get("raised_exception")
+    ]

@@ -101,7 +101,7 @@ def _trust(view: EvaluationView, words: dict[str, Any], language: Language) -> S
 
     rows = view.calibrations.filter(pl.col("stratum") == "all").to_dicts()
     kinds = sorted({row["label_provenance"] for row in rows}) or ["none"]
-    shown = ", ".join(PROVENANCE_KO.get(kind, kind) if language == Language.KO else kind for kind in kinds)
+    shown = ", ".join(PROVENANCE_KO.get(kind, str(kind)) if language == Language.KO else kind for kind in kinds)
     lines = [Text(f"{words['trust']}  {words['labels'].format(provenance=shown)}", style="bold")]
     for row in rows:
         word = "PROVISIONAL" if row["is_provisional"] else row["decision"].upper()

@@ -9,7 +9,16 @@ from typing import Any
 import polars as pl
 
 from eval_pipeline.tables import (
-    CALIBRATIONS, CLAIMS, DATASET_CHANGES, EVALUATIONS, GATE_DECISIONS, GOLDEN_ITEMS, RESPONSES, SCORES, SUMMARIES, VERDICTS,
+    CALIBRATIONS,
+    CLAIMS,
+    DATASET_CHANGES,
+    EVALUATIONS,
+    GATE_DECISIONS,
+    GOLDEN_ITEMS,
+    RESPONSES,
+    SCORES,
+    SUMMARIES,
+    VERDICTS,
     Table,
 )  # fmt: skip
 

@@ -30,6 +30,6 @@ def compare(old: pl.DataFrame, new: pl.DataFrame, margin: float = 0.03) -> list[
             "metric": metric, "n": len(before), "mean_shift": shift.value, "lower": shift.lower, "upper": shift.upper,
             "equivalent": shift.lower is not None and shift.upper is not None and -margin < shift.lower and shift.upper < margin,
             "quadratic_weighted_kappa": quadratic_weighted_kappa(before, after).value,
-            "cvar10_shift": None if None in tails else tails[1] - tails[0],  # pyright: ignore[reportOptionalOperand]
+            "cvar10_shift": None if tails[0] is None or tails[1] is None else tails[1] - tails[0],
         })  # fmt: skip
     return found

@@ -58,7 +58,7 @@ def values(
     return [score_one(metric, sample, found.get(sample.item_id, []), treatment or Treatment()) for sample in samples]
 
 
-def score_one(metric: Metric, sample: Sample, verdicts: Sequence[Verdict], treatment: Treatment = Treatment()) -> Score:  # noqa: B008
+def score_one(metric: Metric, sample: Sample, verdicts: Sequence[Verdict], treatment: Treatment = Treatment()) -> Score:
     """The score of one response: by the input policy where that settles it, else by the metric."""
     settled = screen(metric, sample, treatment.no_response, treatment.no_claims)
     if settled is not None:

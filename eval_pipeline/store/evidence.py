@@ -13,10 +13,21 @@ import polars as pl
 from eval_pipeline.errors import NotWritable
 from eval_pipeline.tables import SCORES
 
-BASELINE_COLUMNS = ("evaluation_id", "metric", "item_id", "item_sha256", "judge_key", "status", "value", "lower", "upper")
+BASELINE_COLUMNS = (
+    "evaluation_id",
+    "metric",
+    "item_id",
+    "item_sha256",
+    "judge_key",
+    "status",
+    "value",
+    "lower",
+    "upper",
+)
 
 
 def baseline_path(folder: Path, label: str) -> Path:
+    """File of a pinned baseline; the label is quoted, so it cannot leave the folder."""
     return folder / "baselines" / f"{quote(label, safe='').replace('.', '%2E')}.jsonl"
 
 

@@ -60,7 +60,7 @@ def _build(path: Path, warehouse: Warehouse) -> None:
             rows = warehouse.read(table)
             if rows.height:
                 connection.register("incoming", rows.to_arrow())
-                connection.execute(f"insert into {table.name} select * from incoming")
+                connection.execute(f"insert into {table.name} select * from incoming")  # noqa: S608 - names are ours
                 connection.unregister("incoming")
         connection.execute("create table publication (published_at timestamptz not null)")
         connection.execute("comment on table publication is 'One row: when this file was published'")
@@ -89,7 +89,9 @@ def _text(text: str) -> str:
 def _comment_view(connection: duckdb.DuckDBPyConnection, view: str, own: dict[str, str]) -> None:
     """Comments on a view's columns: its own, else the table column of the same name."""
     known = {c.name: c.comment for table in TABLES.values() for c in table.columns} | own
-    for (name,) in connection.execute("select column_name from duckdb_columns() where table_name = ?", [view]).fetchall():
+    for (name,) in connection.execute(
+        "select column_name from duckdb_columns() where table_name = ?", [view]
+    ).fetchall():
         connection.execute(f'comment on column {view}."{name}" is {_text(known[name])}')
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import polars as pl
@@ -21,7 +22,7 @@ def query(database: Path, sql: str, parameters: Sequence[object] = ()) -> pl.Dat
     """
     if not database.is_file():
         raise NothingPublished(path=database)
-    locked = {"enable_external_access": "false", "lock_configuration": "true", "autoinstall_known_extensions": "false",
+    locked: dict[str, Any] = {"enable_external_access": "false", "lock_configuration": "true", "autoinstall_known_extensions": "false",
               "autoload_known_extensions": "false"}  # fmt: skip
     try:
         with duckdb.connect(str(database), read_only=True, config=locked) as connection:
@@ -49,7 +50,8 @@ def safe_csv(frame: pl.DataFrame) -> str:
     texts = [name for name, dtype in flat.schema.items() if dtype == pl.String()]
     risky = r"^[=+\-@\t\r]"
     return flat.with_columns(
-        pl.when(pl.col(name).str.contains(risky)).then("'" + pl.col(name)).otherwise(pl.col(name)).alias(name) for name in texts
+        pl.when(pl.col(name).str.contains(risky)).then("'" + pl.col(name)).otherwise(pl.col(name)).alias(name)
+        for name in texts
     ).write_csv()
 
 

@@ -34,7 +34,9 @@ class Warehouse:
         # A value is data: quoted whole, so that no name leaves its folder; a leading dot is quoted too.
         return base if value is None else f"{base}/{table.key[0]}={quote(value, safe='').replace('.', '%2E')}"
 
-    def write(self, table: Table, value: str, frame: pl.DataFrame, *, part: int | str = 0, replace: bool = False) -> None:
+    def write(
+        self, table: Table, value: str, frame: pl.DataFrame, *, part: int | str = 0, replace: bool = False
+    ) -> None:
         """Writes one part whole. An existing part stays as it is unless `replace`.
 
         Raises:
@@ -68,7 +70,11 @@ class Warehouse:
 
     def parts(self, table: Table, value: str | None = None) -> list[str]:
         """Paths of a table's parts, sorted."""
-        pattern = f"{self.folder(table, value)}/part-*.parquet" if value is not None else f"{self.folder(table)}/*/part-*.parquet"
+        pattern = (
+            f"{self.folder(table, value)}/part-*.parquet"
+            if value is not None
+            else f"{self.folder(table)}/*/part-*.parquet"
+        )
         return sorted(self._fs.glob(pattern.replace("[", "[[]")))
 
     def values(self, table: Table) -> list[str]:
@@ -84,7 +90,9 @@ class Warehouse:
         frames = []
         for path in paths:
             frame = pl.read_parquet(path) if self.is_local else pl.read_parquet(io.BytesIO(self._fs.cat_file(path)))
-            missing = [pl.lit(None, dtype).alias(name) for name, dtype in table.schema.items() if name not in frame.columns]
+            missing = [
+                pl.lit(None, dtype).alias(name) for name, dtype in table.schema.items() if name not in frame.columns
+            ]
             frames.append(frame.with_columns(missing).select(list(table.schema)))
         return pl.concat(frames) if frames else table.frame()
 

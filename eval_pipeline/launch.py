@@ -69,7 +69,9 @@ def evaluate(project: Project, target: Target, options: Options, progress: Progr
     resource = ProjectResource(folder=str(project.root)).showing(progress or Silent())
     job = build_definitions({"project": resource}).resolve_job_def(JOB)
     partition = key(project, target.dataset, target.tag, target.system, target.judge)
-    tags = {PROCESS_TAG: f"{socket.gethostname()}:{os.getpid()}"} | ({EVALUATION_TAG: evaluation_id} if evaluation_id else {})
+    tags = {PROCESS_TAG: f"{socket.gethostname()}:{os.getpid()}"} | (
+        {EVALUATION_TAG: evaluation_id} if evaluation_id else {}
+    )
     with instance(project) as opened:
         register(opened, partition)
         result = job.execute_in_process(
@@ -88,7 +90,11 @@ def unfinished(project: Project) -> str | None:
 
     warehouse = Warehouse(project.warehouse)
     rows = warehouse.read(EVALUATIONS)
-    whole = {name for name, reason in rows.select("evaluation_id", "partial_reason").iter_rows() if not (reason or "").startswith(STOPPED)}
+    whole = {
+        name
+        for name, reason in rows.select("evaluation_id", "partial_reason").iter_rows()
+        if not (reason or "").startswith(STOPPED)
+    }
     started = [name for name in warehouse.values(RESPONSES) if name not in whole]
     return max(started, default=None)
 
@@ -96,7 +102,12 @@ def unfinished(project: Project) -> str | None:
 def open_runs(project: Project) -> list[dict[str, object]]:
     """Runs of the instance that are not done, and those that failed, newest first; the command that goes on is `run --resume`."""
     with instance(project) as opened:
-        statuses = [dg.DagsterRunStatus.QUEUED, dg.DagsterRunStatus.STARTING, dg.DagsterRunStatus.STARTED, dg.DagsterRunStatus.FAILURE]
+        statuses = [
+            dg.DagsterRunStatus.QUEUED,
+            dg.DagsterRunStatus.STARTING,
+            dg.DagsterRunStatus.STARTED,
+            dg.DagsterRunStatus.FAILURE,
+        ]
         records = opened.get_run_records(dg.RunsFilter(statuses=statuses), limit=20)
         return [
             {
@@ -104,7 +115,9 @@ def open_runs(project: Project) -> list[dict[str, object]]:
                 "status": record.dagster_run.status.value,
                 "started_at": record.create_timestamp.isoformat(),
                 "partition": record.dagster_run.tags.get("dagster/partition"),
-                "resume": "eval-pipeline run --resume" if record.dagster_run.status == dg.DagsterRunStatus.FAILURE else None,
+                "resume": "eval-pipeline run --resume"
+                if record.dagster_run.status == dg.DagsterRunStatus.FAILURE
+                else None,
             }
             for record in records
         ]
