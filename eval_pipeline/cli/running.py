@@ -63,8 +63,13 @@ def present(project: Project, evaluation_id: str, *, gate: Policy | None, as_jso
         say(t("Report    ", "보고서        ") + str(reading.report_path(project, evaluation_id)))
     reason = seen.evaluation["partial_reason"] or ""
     if is_demo:
-        say(t("Constructed labels certify no judge; that is why the gate blocks. Your own data: eval-pipeline init DIR",
-              "구성된(constructed) 라벨로는 심판을 인증할 수 없어 게이트가 막습니다. 자신의 데이터로 시작: eval-pipeline init DIR"))  # fmt: skip
+        if not as_json:
+            say(
+                t(
+                    "Constructed labels certify no judge; that is why the gate blocks. Your own data: eval-pipeline init DIR",
+                    "구성된(constructed) 라벨로는 심판을 인증할 수 없어 게이트가 막습니다. 자신의 데이터로 시작: eval-pipeline init DIR",
+                )
+            )
         return 0
     if reason.startswith(STOPPED):
         err().print(reason.removeprefix(STOPPED), markup=False)
