@@ -11,16 +11,16 @@ import pytest
 ROOT = Path(__file__).parents[1]
 
 
-def clean_environment(**extra):
+def environment(**extra):
     """The environment without anything that points to another project."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("EVAL_", "DAGSTER_", "GITHUB_"))}
     return kept | {"LANG": "C.UTF-8", **extra}
 
 
-def cli(*arguments, cwd, **environment):
+def cli(*arguments, cwd, **variables):
     """Runs `eval-pipeline` as users do; the finished process with text output."""
     command = [sys.executable, "-m", "eval_pipeline.cli", *map(str, arguments)]
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, env=clean_environment(**environment), check=False, timeout=300)
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, env=environment(**variables), check=False, timeout=300)
 
 
 @pytest.fixture(scope="session")
@@ -43,3 +43,8 @@ def project(tmp_path):
 @pytest.fixture(scope="session")
 def run_cli():
     return cli
+
+
+@pytest.fixture(scope="session")
+def clean_environment():
+    return environment
