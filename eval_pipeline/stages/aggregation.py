@@ -184,4 +184,6 @@ def accounting_violations(summaries: pl.DataFrame) -> list[str]:
     whole = pl.col("item_count").filter(pl.col("stratum") == ALL).sum()
     # A stratum called `all` has no row of its own, so the parts may be fewer, never more.
     by_metric = summaries.group_by("metric").agg(parts.alias("parts"), whole.alias("whole"))
-    return found + [f"{name} / strata" for name in by_metric.filter(pl.col("parts") > pl.col("whole"))["metric"].to_list()]
+    return found + [
+        f"{name} / strata" for name in by_metric.filter(pl.col("parts") > pl.col("whole"))["metric"].to_list()
+    ]

@@ -78,7 +78,9 @@ def evaluation(frame: pl.DataFrame, **changes: object) -> dict[str, object]:
     return row | changes
 
 
-def calibration(metric: str = METRIC, decision: str = "pass", *, provisional: bool = False, **changes: object) -> pl.DataFrame:
+def calibration(
+    metric: str = METRIC, decision: str = "pass", *, provisional: bool = False, **changes: object
+) -> pl.DataFrame:
     row = {
         "judge_key": KEY, "metric": metric, "stratum": "all", "labels_sha256": "labels", "label_provenance": "human",
         "pair_count": 100, "dropped_count": 0, "spearman_rho": 0.84, "rho_lower": 0.78, "rho_upper": 0.89,
@@ -91,7 +93,7 @@ def calibration(metric: str = METRIC, decision: str = "pass", *, provisional: bo
 def window(values: np.ndarray, runs: int = 7, share: float = 0.05, **named: object) -> tuple[Past, ...]:
     """Earlier runs of the same system: the same values with some judge noise."""
     return tuple(
-        Past(f"night-{run}", scores(flaky(values, share, 100 + run), evaluation_id=f"night-{run}", **named))  # pyright: ignore
+        Past(f"night-{run}", scores(flaky(values, share, 100 + run), evaluation_id=f"night-{run}", **named))  # pyright: ignore[reportArgumentType]
         for run in range(runs)
     )
 

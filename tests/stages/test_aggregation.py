@@ -16,7 +16,12 @@ def whole(frame: pl.DataFrame, **named: object) -> dict:
 
 
 def test_counts_bounds_and_the_worst_items_of_a_small_set() -> None:
-    statuses = {5: ScoreStatus.NO_RESPONSE, 6: ScoreStatus.NO_CLAIMS, 7: ScoreStatus.NOT_APPLICABLE, 8: ScoreStatus.NOT_ASKED}
+    statuses = {
+        5: ScoreStatus.NO_RESPONSE,
+        6: ScoreStatus.NO_CLAIMS,
+        7: ScoreStatus.NOT_APPLICABLE,
+        8: ScoreStatus.NOT_ASKED,
+    }
     row = whole(scores([1.0, 1.0, 0.5, 0.25, None, 0.0, 0.0, 0.0, 0.0], statuses=statuses))
     counts = ("scored", "no_response", "invalid", "no_claims", "not_applicable", "not_asked")
     assert [row[f"{name}_count"] for name in counts] == [4, 1, 1, 1, 1, 1]
@@ -25,7 +30,7 @@ def test_counts_bounds_and_the_worst_items_of_a_small_set() -> None:
     assert row["mean_lower_bound"] == pytest.approx(2.75 / 7)
     assert row["mean_upper_bound"] == pytest.approx(4.75 / 7)
     assert row["invalid_share"] == pytest.approx(1 / 5)
-    assert row["worst_item_ids"] == ["q0004"]  # One of seven items: the unknown come first.
+    assert row["worst_item_ids"] == ["q0004", "q0008"]  # One of seven items; the unknown come first, tied ones all.
     assert row["cvar10"] == 0.0
     assert row["cvar10_lower"] is None
 

@@ -36,7 +36,8 @@ def bad_nights(draw: st.DrawFn) -> tuple[np.ndarray, tuple[Past, ...], Past, np.
     new = flaky(old, draw(st.sampled_from([0.0, 0.05, 0.2])), seed + 1)
     new[rng.choice(COUNT, draw(st.integers(0, 30)), replace=False)] = draw(st.sampled_from([0.0, 0.25, 0.5]))
     nights = tuple(
-        Past(f"n{index}", scores(flaky(old, 0.05, seed + 2 + index))) for index in range(draw(st.sampled_from([1, 5, 7])))
+        Past(f"n{index}", scores(flaky(old, 0.05, seed + 2 + index)))
+        for index in range(draw(st.sampled_from([1, 5, 7])))
     )
     failing = np.flatnonzero(new < 0.5)
     hidden = failing[rng.random(len(failing)) < draw(st.sampled_from([0.3, 0.7, 1.0]))]

@@ -170,7 +170,7 @@ def test_a_changed_judge_prompt_or_metric_blocks_until_its_parallel_baseline_is_
 
 
 def test_a_largely_changed_dataset_blocks_and_a_small_edit_stays_comparable() -> None:
-    many = scores(GOOD, versions={index: "v2" for index in range(60)})
+    many = scores(GOOD, versions=dict.fromkeys(range(60), "v2"))
     gate = decide(case(many, window=window(GOOD)))
     assert gate.decision == Decision.BLOCKED
     assert "the dataset changed: only 240 items" in evidence(gate, "regression (window)")
@@ -210,7 +210,9 @@ def test_self_evaluation_blocks() -> None:
     ],
 )  # fmt: skip
 def test_the_judge_bounds_the_decision(calibrations: pl.DataFrame, policy: Policy, decision: Decision) -> None:
-    assert decide(case(scores(GOOD), window=window(GOOD), calibrations=calibrations, policy=policy)).decision == decision
+    assert (
+        decide(case(scores(GOOD), window=window(GOOD), calibrations=calibrations, policy=policy)).decision == decision
+    )
 
 
 def test_the_newest_calibration_counts() -> None:

@@ -160,7 +160,11 @@ class _Part:
         shared = self.pairs["cluster_id"].drop_nulls()
         if shared.len() == shared.n_unique():
             return None
-        return self.pairs.select(pl.coalesce("cluster_id", pl.concat_str(pl.lit("\x00"), "content_sha256"))).to_series().to_list()
+        return (
+            self.pairs.select(pl.coalesce("cluster_id", pl.concat_str(pl.lit("\x00"), "content_sha256")))
+            .to_series()
+            .to_list()
+        )
 
     def rho(self) -> Stat:
         return self.result.spearman_rho
@@ -196,7 +200,10 @@ def _row(part: _Part, strata: list[Stat] | None = None) -> dict[str, Any]:
     if strata is None and not part.has_rho():
         row |= dict.fromkeys(("spearman_rho", "rho_lower", "rho_upper", "kendall_tau_b"))
         row |= {"rho_status": "undefined", "labels_needed": None}
-        decision, reason = CalibrationDecision.UNTESTED.value, reason if reason != "few_off_modal_labels" else "n_too_small"
+        decision, reason = (
+            CalibrationDecision.UNTESTED.value,
+            reason if reason != "few_off_modal_labels" else "n_too_small",
+        )
     agreed = agreement(*two_people(part.labels))
     further = {"spearman_rho_weighted": part.weighted_rho(), "spearman_rho_unanimous": part.unanimous_rho()}
     if strata is not None:

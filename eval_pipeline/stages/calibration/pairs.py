@@ -22,6 +22,8 @@ NO = frozenset({"no", "false", "fail", "incorrect", "아니오", "아니요", "�
 EXIT_CODES = {"pass": 0, "fail": 1, "untested": 3, "inconclusive": 4}
 STATISTICS = ("spearman_rho", "kendall_tau_b", "quadratic_weighted_kappa", "bias", "mean_absolute_error",
               "rho_ceiling_by_marginals")  # fmt: skip
+LARGEST = 1e12
+"""A cell beyond this is no score."""
 FLAT = ("value", "lower", "upper", "n", "status", "reason", "method", "level")
 
 
@@ -76,7 +78,7 @@ def as_score(cell: object) -> float | None:
             cell = float(word)
         except ValueError:
             return None
-    return float(cell) if isinstance(cell, (int, float)) and math.isfinite(cell) else None
+    return float(cell) if isinstance(cell, (int, float)) and abs(cell) < LARGEST else None
 
 
 def calibrate_pairs(
@@ -209,5 +211,7 @@ def confusion(human: Numbers, judge: Numbers, cut: float = 0.5) -> dict[str, Any
         "cut": cut,
         "true_positive_rate": rates.true_positive_rate.to_dict(),
         "true_negative_rate": rates.true_negative_rate.to_dict(),
-        "confusion": [{"human": h, "judge": j, "count": int(n)} for h, j, n in cells] if len(table.counts) <= 64 else None,
+        "confusion": [{"human": h, "judge": j, "count": int(n)} for h, j, n in cells]
+        if len(table.counts) <= 64
+        else None,
     }

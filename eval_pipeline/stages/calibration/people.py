@@ -44,10 +44,12 @@ def two_people(labels: pl.DataFrame) -> tuple[list[float], list[float]]:
     """Labels of the two annotators with the most texts in common; empty with one annotator."""
     people = labels.filter(pl.col("annotator") != ADJUDICATED)
     by_annotator = {
-        str(name): dict(part.select("content_sha256", "value").iter_rows()) for (name,), part in people.group_by("annotator")
+        str(name): dict(part.select("content_sha256", "value").iter_rows())
+        for (name,), part in people.group_by("annotator")
     }
     shared = {
-        (a, b): sorted(by_annotator[a].keys() & by_annotator[b].keys()) for a, b in combinations(sorted(by_annotator), 2)
+        (a, b): sorted(by_annotator[a].keys() & by_annotator[b].keys())
+        for a, b in combinations(sorted(by_annotator), 2)
     }
     if not shared:
         return [], []

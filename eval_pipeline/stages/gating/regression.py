@@ -202,7 +202,10 @@ def _judged(case: Case, one: Comparison, p: float | None, repeated: Sequence[flo
     detectable, limit = one.primary.detectable, one.primary.limit
     shown = shown_ko = f"{signed(effect.value)}, p {p_value(p)}"
     if said == "regression" and limit.lower is not None:
-        shown, shown_ko = f"{shown}, below expected {number(limit.lower)}", f"{shown_ko}, 예상 하한 {number(limit.lower)} 미만"
+        shown, shown_ko = (
+            f"{shown}, below expected {number(limit.lower)}",
+            f"{shown_ko}, 예상 하한 {number(limit.lower)} 미만",
+        )
     shown, shown_ko = f"{shown}; MDE {number(detectable)}", f"{shown_ko}; MDE {number(detectable)}"
     if said == "regression":
         verdict, en, ko = Decision.FAIL, f"regression {shown}", f"하락 {shown_ko}"
