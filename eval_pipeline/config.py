@@ -14,7 +14,7 @@ from typing import Annotated, Any, Literal, get_args
 import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
-from eval_pipeline.errors import ConfigurationInvalid, FileUnreadable, UnknownName, nearest
+from eval_pipeline.errors import ChoiceNeeded, ConfigurationInvalid, FileUnreadable, UnknownName, nearest
 from eval_pipeline.vocabulary import Decision, Language, NoClaimsPolicy, NoResponsePolicy, Policy
 
 CONFIG_NAME = "evaluation.yaml"
@@ -291,8 +291,10 @@ class EvaluationConfig(Section):
 def _chosen(kind: str, name: str | None, known: Mapping[str, object]) -> str:
     if name is None and len(known) == 1:
         return next(iter(known))
-    if name is None or name not in known:
-        raise UnknownName(kind=kind, name=name or "", known=known)
+    if name is None:
+        raise ChoiceNeeded(kind=kind, known=", ".join(sorted(known)))
+    if name not in known:
+        raise UnknownName(kind=kind, name=name, known=known)
     return name
 
 

@@ -5,6 +5,7 @@
     │   ├── ProjectNotFound
     │   ├── ConfigurationInvalid
     │   ├── UnknownName
+    │   ├── ChoiceNeeded
     │   ├── FileUnreadable
     │   ├── DatasetInvalid
     │   ├── DatasetNotFound
@@ -101,6 +102,11 @@ class UnknownName(UsageError):
             known=", ".join(names) or "-",
             hint=f" → {close!r}?" if close else "",
         )
+
+
+class ChoiceNeeded(UsageError):
+    english = "There are several {kind}s; say which with --{kind} or `default_{kind}` in evaluation.yaml. Known: {known}."
+    korean = "{kind}이(가) 여럿입니다. --{kind} 또는 evaluation.yaml의 `default_{kind}`로 고르세요. 사용할 수 있는 이름: {known}."
 
 
 class FileUnreadable(UsageError):

@@ -53,12 +53,12 @@ def gate_decisions(context: Context, project: ProjectResource, run_options: RunO
 
 
 @dg.asset(
-    deps=[gate_decisions], group_name="publication", pool="publisher", description="The published results.duckdb."
+    deps=["gate_decisions"], group_name="publication", pool="publisher", description="The published results.duckdb."
 )
 def results(project: ProjectResource) -> dg.MaterializeResult:
     return publish(project)
 
 
-@dg.asset(deps=[results], group_name="publication", description="The HTML report of the newest evaluation.")
+@dg.asset(deps=["results"], group_name="publication", description="The HTML report of the newest evaluation.")
 def report(project: ProjectResource) -> dg.MaterializeResult:
     return write_report(project)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from eval_pipeline.errors import EvaluationNotFound, UnknownName
+from eval_pipeline.errors import ChoiceNeeded, EvaluationNotFound
 from eval_pipeline.evaluation.evidence import complete
 from eval_pipeline.evaluation.project import Project
 from eval_pipeline.evaluation.publication import report_path
@@ -91,7 +91,7 @@ def newest(project: Project, system: str | None = None) -> str:
     chosen = system or project.config.default_system
     systems = rows["system"].unique().to_list()
     if chosen is None and len(systems) > 1:
-        raise UnknownName(kind="system", name="", known=systems)
+        raise ChoiceNeeded(kind="system", known=", ".join(sorted(systems)))
     if chosen is not None:
         rows = rows.filter(pl.col("system") == chosen)
     if rows.is_empty():
