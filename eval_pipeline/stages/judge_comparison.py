@@ -94,7 +94,8 @@ def _on_labels(labels: pl.DataFrame | None, metric: str) -> dict[str, Any]:
     if labels is None:
         return {}
     rows = labels.filter(pl.col("metric") == metric)
-    change = spearman_difference(*(rows[name].cast(pl.Float64).to_numpy() for name in ("human", "old", "new")))
+    human, old, new = (rows[name].cast(pl.Float64).to_numpy() for name in ("human", "old", "new"))
+    change = spearman_difference(human, old, new)
     return {
         "rho_old": change.details.get("rho_old"),
         "rho_new": change.details.get("rho_new"),

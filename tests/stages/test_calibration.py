@@ -98,6 +98,7 @@ def test_labels_that_are_not_human_certify_nothing_and_are_still_shown(provenanc
     assert row["spearman_rho"] > 0.8
     assert row["rho_lower"] > 0.7
     assert not row["is_provisional"]
+    assert row["labels_needed"] == 50  # Human ones.
 
 
 def test_where_people_labelled_only_their_labels_count() -> None:
@@ -188,7 +189,7 @@ def test_pairs_take_numbers_numerals_and_yes_no_words_and_drop_the_rest() -> Non
 
 
 def test_pairs_on_other_scales_are_mapped_and_say_so() -> None:
-    human = [grade for grade in (0, 2, 4)] * 30
+    human = [0, 2, 4] * 30
     found = calibrate_pairs(human, [grade / 4 for grade in human]).report
     assert (found["decision"], found["bias"]["value"], found["mean_absolute_error"]["value"]) == ("pass", 0.0, 0.0)
     assert any("from 0 to 4" in warning for warning in found["warnings"])

@@ -37,7 +37,7 @@ from eval_pipeline.stages.calibration.people import (
     per_text,
     two_people,
 )
-from eval_pipeline.stats.calibration_rule import heterogeneity, off_modal_count
+from eval_pipeline.stats.calibration_rule import MINIMUM_LABELS, heterogeneity, off_modal_count
 from eval_pipeline.stats.correlation import spearman, spearman_weighted
 from eval_pipeline.stats.counts import PairTable
 from eval_pipeline.stats.stat import Stat
@@ -146,7 +146,7 @@ class _Part:
     def __init__(
         self, labels: pl.DataFrame, judged: pl.DataFrame, bar: Bar, used: int, provenance: str, contaminated: int = 0
     ) -> None:
-        self.labels, self.provenance = labels, provenance
+        self.labels, self.provenance, self.minimum_labels = labels, provenance, bar.minimum_labels
         scores = judged.select("content_sha256", pl.col("value").alias("judge"))
         self.pairs = per_text(labels).join(scores, on="content_sha256", how="left")
         self.human, self.judge = (self.pairs[name].cast(pl.Float64).to_numpy() for name in ("human", "judge"))
@@ -200,10 +200,10 @@ def _row(part: _Part, strata: list[Stat] | None = None) -> dict[str, Any]:
     if strata is None and not part.has_rho():
         row |= dict.fromkeys(("spearman_rho", "rho_lower", "rho_upper", "kendall_tau_b"))
         row |= {"rho_status": "undefined", "labels_needed": None}
-        decision, reason = (
-            CalibrationDecision.UNTESTED.value,
-            reason if reason != "few_off_modal_labels" else "n_too_small",
-        )
+        decision = CalibrationDecision.UNTESTED.value
+    elif part.provenance != Provenance.HUMAN.value:
+        # What the other labels would need says nothing of the human ones that are missing.
+        row["labels_needed"] = max(part.minimum_labels, MINIMUM_LABELS)
     agreed = agreement(*two_people(part.labels))
     further = {"spearman_rho_weighted": part.weighted_rho(), "spearman_rho_unanimous": part.unanimous_rho()}
     if strata is not None:

@@ -74,7 +74,10 @@ def _calibration(case: Case, metric: str) -> Rule:
     en, ko = REASONS.get(row["reason"], (row["reason"], row["reason"]))
     limits = f"rho {number(row['spearman_rho'])}, {{}} {number(row['rho_lower'])}, n {row['pair_count']}"
     needed, needed_ko = "", ""
-    if row["labels_needed"]:
+    if row["labels_needed"] and row["decision"] == CalibrationDecision.UNTESTED.value:
+        needed = f"; at least {row['labels_needed']} human labels needed"
+        needed_ko = f"; 사람 라벨 {row['labels_needed']}개 이상 필요"
+    elif row["labels_needed"]:
         needed, needed_ko = f"; about {row['labels_needed']} labels needed", f"; 라벨 약 {row['labels_needed']}개 필요"
     return Rule(
         "calibration", metric, _trusted(case, row),
@@ -159,21 +162,21 @@ def _tail(metric: str, row: Mapping[str, Any], pessimistic: Counts, floor: float
     shown = f"{number(value)}, {{}} {number(lower)}, {{}} {number(floor)}"
     enough = row["cvar10_status"] == "ok"
     if enough and value < floor:
-        return Rule("worst 10%", metric, Decision.FAIL, f"worst 10% {number(value)} < {number(floor)}",
-                    f"하위 10 % {number(value)} < {number(floor)}", worst, numbers)  # fmt: skip
+        return Rule("worst 10%", metric, Decision.FAIL, f"{number(value)} < {number(floor)}",
+                    f"{number(value)} < {number(floor)}", worst, numbers)  # fmt: skip
     if pessimistic.n >= TAIL_ITEMS and worst_case is not None and worst_case < floor:
         return Rule(
             "worst 10%", metric, Decision.INCONCLUSIVE,
-            f"missing grades: worst 10% {number(value)}, but {number(worst_case)} < {number(floor)} at the worst",
-            f"누락된 등급: 하위 10 % {number(value)}, 최악이면 {number(worst_case)} < {number(floor)}", worst, numbers,
+            f"missing grades: {number(value)}, but {number(worst_case)} < {number(floor)} at the worst",
+            f"누락된 등급: {number(value)}, 최악이면 {number(worst_case)} < {number(floor)}", worst, numbers,
         )  # fmt: skip
     if not enough:
         return Rule("worst 10%", metric, Decision.NOT_EVALUATED,
                     f"{number(value)}, but fewer than {TAIL_ITEMS} values: too few to gate",
                     f"{number(value)}, 값이 {TAIL_ITEMS}개 미만이라 판단하기에 부족합니다", worst, numbers)  # fmt: skip
     verdict = Decision.PASS if lower is not None and lower >= floor else Decision.PASS_UNPROVEN
-    return Rule("worst 10%", metric, verdict, f"worst 10% {shown.format('lower', 'floor')}",
-                f"하위 10 % {shown.format('하한', '기준')}", worst, numbers)  # fmt: skip
+    return Rule("worst 10%", metric, verdict, shown.format("lower", "floor"),
+                shown.format("하한", "기준"), worst, numbers)  # fmt: skip
 
 
 def _catastrophic(metric: str, row: Mapping[str, Any], lost: int, cap: float) -> Rule:

@@ -150,10 +150,11 @@ def _comparison(
     old = [aligned[f"value_{index}"].to_numpy() for index in range(count)]
 
     def test(window: Sequence[Any], values: pl.Series) -> Regression:
-        common = {"alpha": case.policy_config.alpha, "minimum_effect": demands.minimum_effect}
+        alpha, effect = case.policy_config.alpha, demands.minimum_effect
         if name == "pin":
-            return against_pin(window[0], values.to_numpy(), limit=limit, **common)
-        return against_window(window, values.to_numpy(), noise_floor=case.noise_floors.get(metric, 0.0), **common)
+            return against_pin(window[0], values.to_numpy(), limit=limit, alpha=alpha, minimum_effect=effect)
+        floor = case.noise_floors.get(metric, 0.0)
+        return against_window(window, values.to_numpy(), alpha=alpha, minimum_effect=effect, noise_floor=floor)
 
     worst = aligned.select(pl.coalesce("lower", "value", pl.lit(0.0))).to_series()
     gone_or_lost = ((aligned["value"].is_null()) | (worst < aligned["value"])).any()
