@@ -109,7 +109,7 @@ def _trust(view: EvaluationView, words: dict[str, Any], language: Language) -> S
             lines.append(Text(f"{_clean(row['metric']):<24}{word:<13}{words['none']}"))
             continue
         needed = words["needed"].format(n=row["labels_needed"]) if row["labels_needed"] and row["decision"] == "inconclusive" else ""
-        limits = f"rho {number(row['spearman_rho'], 2)}, {number(row['rho_lower'], 2)}..{number(row['rho_upper'], 2)}"
+        limits = f"rho {number(row['spearman_rho'], 2)}, {span(row['rho_lower'], row['rho_upper'], 2)}"
         reason = f" ({row['reason']})" if row["reason"] else ""
         lines.append(Text(f"{_clean(row['metric']):<24}{word:<13}{limits}, n {row['pair_count']}, bias {signed(row['bias'])}{needed}{reason}"))
     if view.evaluation["judge_model"].startswith("overlap_judge"):
