@@ -161,7 +161,7 @@ def calibration(cells: Sequence[Cell], label: str, across: str, up: str) -> str:
 
 def ranges(mean: float | None, interval: tuple[float | None, float | None], bounds: tuple[float | None, float | None], label: str) -> str:
     """One row's mean, interval (thick) and bounds if missing (pale) on [0, 1]."""
-    width, height, pad = 150, 18, 4
+    width, height, pad = 130, 18, 4
 
     def x(value: float) -> float:
         return pad + (width - 2 * pad) * min(max(value, 0.0), 1.0)

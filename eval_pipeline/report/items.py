@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice, zip_longest
@@ -34,11 +35,11 @@ def cut(text: object, limit: int = TEXT_LIMIT) -> Cut | None:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One thing judged, and each question's reply to it, side by side."""
+    """One thing judged, and each question's reply to it, side by side. `index` is null when the metric judged nothing else."""
 
     metric: str
     source: str
-    index: int
+    index: int | None
     replies: tuple[Row, ...]
 
 
@@ -117,8 +118,9 @@ def _parts(verdicts: list[Row]) -> Iterator[Part]:
     groups: dict[tuple[str, str, int], list[Row]] = {}
     for row in verdicts:
         groups.setdefault((row["metric"], row["part_source"], row["part_index"]), []).append(row)
+    per_metric = Counter(metric for metric, _, _ in groups)
     for (metric, source, index), rows in groups.items():
-        yield Part(metric, source, index, tuple(shown_reply(row) for row in rows[:6]))
+        yield Part(metric, source, index if per_metric[metric] > 1 else None, tuple(shown_reply(row) for row in rows[:6]))
 
 
 def shown_reply(row: Row) -> Row:

@@ -13,7 +13,7 @@ from eval_pipeline.report import charts, figures, sections
 from eval_pipeline.report.inert import line, visible
 from eval_pipeline.report.items import worst_items, worst_of
 from eval_pipeline.report.view import EvaluationView
-from eval_pipeline.report.words import words
+from eval_pipeline.report.words import rule_name, words
 from eval_pipeline.vocabulary import Language
 
 LINKED_IDS = 40
@@ -32,7 +32,7 @@ def _environment() -> Environment:
     )  # fmt: skip
     environment.filters |= {
         "seen": lambda text: escape(visible(text)), "line": lambda text, limit=0: escape(line(text, limit)),
-        "num": figures.number, "signed": figures.signed, "pct": figures.percent, "svg": _svg,
+        "num": figures.number, "signed": figures.signed, "pct": figures.percent, "svg": _svg, "rule": rule_name,
         "count": lambda value: "–" if value is None else f"{value:,}",
     }  # fmt: skip
     environment.globals["span"] = figures.span

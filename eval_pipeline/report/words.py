@@ -38,10 +38,10 @@ _TABLE: dict[str, tuple[str, str]] = {
     "embedded": ("The judge is the embedded lexical baseline: a floor to beat, not a judge to rely on.",
                  "심판이 내장 어휘 기준선입니다. 넘어야 할 바닥이지 의지할 심판이 아닙니다."),
     "numbers": ("The numbers", "숫자"),
-    "numbers_note": ("The mean counts failed responses as the metric's policy says; invalid replies are never a number. "
-                     "“If missing” is the mean if every missing grade were the worst or the best.",
-                     "평균은 실패한 응답을 지표의 정책대로 셉니다. 무효 답변은 숫자가 되지 않습니다. "
-                     "“누락 시 범위”는 빠진 등급이 모두 최악이거나 최선일 때의 평균입니다."),
+    "numbers_note": (("The mean counts failed responses as the metric's policy says; invalid replies are never a number. "
+                     "“If missing” is the mean if every missing grade were the worst or the best."),
+                     ("평균은 실패한 응답을 지표의 정책대로 셉니다. 무효 답변은 숫자가 되지 않습니다. "
+                     "“누락 시 범위”는 빠진 등급이 모두 최악이거나 최선일 때의 평균입니다.")),
     "scored": ("scored", "채점"),
     "failed": ("failed", "실패"),
     "invalid": ("invalid", "무효"),
@@ -78,7 +78,7 @@ _TABLE: dict[str, tuple[str, str]] = {
     "provisional": ("provisional", "잠정"),
     "decision": ("decision", "결정"),
     "rho": ("rho", "rho"),
-    "limits": ("limits", "하한~상한"),
+    "limits": ("limits", "하한–상한"),
     "bar": ("bar", "기준"),
     "pairs": ("pairs", "쌍"),
     "dropped": ("dropped", "제외"),
@@ -90,7 +90,7 @@ _TABLE: dict[str, tuple[str, str]] = {
     "label_axis": ("label", "라벨"),
     "judge_axis": ("judge", "심판"),
     "calibration_label": ("{metric}: judge against {kind} labels, {n} pairs, rho {rho}, limits {limits}, bias {bias}",
-                          "{metric}: 심판과 {kind} 라벨 비교, {n}쌍, rho {rho}, 하한~상한 {limits}, 편향 {bias}"),
+                          "{metric}: 심판과 {kind} 라벨 비교, {n}쌍, rho {rho}, 하한–상한 {limits}, 편향 {bias}"),
     "table_of": ("The same as a table", "표로 보기"),
     "trend": ("Trend", "추이"),
     "trend_note": ("Mean with its 95% interval. A hollow point marks a changed system, a square a changed judge.",
@@ -176,7 +176,27 @@ _TABLE: dict[str, tuple[str, str]] = {
     "scored_both": ("scored", "채점"),
     "scored_single": ("scored on one of two grades", "등급 둘 중 하나로 채점"),
     "no_response": ("failed response", "실패한 응답"),
-    "n": ("n", "n"),
+    "reason constructed_labels": ("constructed labels only", "구성 라벨뿐"),
+    "reason model_labels": ("labels by a model only", "모델 라벨뿐"),
+    "reason mixed_labels": ("no human labels", "사람 라벨 없음"),
+    "reason no_labels": ("no labels", "라벨 없음"),
+    "reason n_too_small": ("too few labels", "라벨이 너무 적음"),
+    "reason few_off_modal_labels": ("labels hardly vary", "라벨이 거의 한 값"),
+    "rule responses": ("responses", "응답"),
+    "rule invalid": ("invalid grades", "무효 등급"),
+    "rule calibration": ("calibration", "보정"),
+    "rule floor": ("floor", "최저 기준"),
+    "rule worst 10%": ("worst 10%", "하위 10%"),
+    "rule worst 10% change": ("worst 10% change", "하위 10% 변화"),
+    "rule regression": ("regression", "하락"),
+    "rule complete": ("completeness", "완전성"),
+    "rule dataset": ("dataset", "데이터셋"),
+    "rule self-evaluation": ("self-evaluation", "자기 평가"),
+    "rule catastrophic": ("catastrophic share", "치명적 비율"),
+    "rule reported": ("reported", "보고"),
+    "rule decision": ("decision", "결정"),
+    "rule window": ("window", "최근 평가"),
+    "rule pin": ("pin", "고정 기준선"),
 }  # fmt: skip
 
 
@@ -184,3 +204,10 @@ def words(language: Language) -> Mapping[str, str]:
     """All strings of one language by name."""
     place = 1 if language == Language.KO else 0
     return MappingProxyType({name: pair[place] for name, pair in _TABLE.items()})
+
+
+def rule_name(rule: str, table: Mapping[str, str]) -> str:
+    """A gate rule's name in one language, such as `regression (window)`; an unknown one stays as it is."""
+    name, _, against = rule.partition(" (")
+    shown = table.get(f"rule {name}", name)
+    return f"{shown} ({table.get(f'rule {against[:-1]}', against[:-1])})" if against else shown

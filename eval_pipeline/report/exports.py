@@ -1,0 +1,84 @@
+"""Results in the shapes other tools read: ragas and deepeval rows, flat scores, CSV that no spreadsheet executes."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import Any
+
+import polars as pl
+
+from eval_pipeline.report.view import EvaluationView
+
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
+
+
+def flat_scores(view: EvaluationView) -> pl.DataFrame:
+    """One row per item: golden fields, response, and per metric `<metric>` and `<metric>_status`. Null is unknown."""
+    golden = view.items.select("item_id", "stratum", "language", "user_input", "reference", "reference_contexts")
+    answers = view.responses.select("item_id", "response", "retrieved_contexts", "error", "latency_seconds")
+    base = answers.join(golden, on="item_id", how="left").select(*golden.columns, *answers.columns[1:]).sort("item_id")
+    for metric in sorted(view.scores["metric"].unique()):
+        mine = view.scores.filter(pl.col("metric") == metric).select(
+            "item_id", pl.col("value").alias(metric), pl.col("status").alias(f"{metric}_status")
+        )
+        base = base.join(mine, on="item_id", how="left", maintain_order="left")
+    return base
+
+
+def ragas_rows(view: EvaluationView) -> list[dict[str, Any]]:
+    """Rows as `EvaluationResult.to_pandas()` of ragas has them: its field names, then one column per metric."""
+    fields = ("user_input", "response", "reference", "retrieved_contexts", "reference_contexts")
+    names = sorted(view.scores["metric"].unique())
+    return [{name: row[name] for name in (*fields, *names)} for row in flat_scores(view).iter_rows(named=True)]
+
+
+def deepeval_rows(view: EvaluationView) -> list[dict[str, Any]]:
+    """Rows as deepeval's `TestResult`: input, actual_output and so on, with `metrics_data`.
+
+    `success` is null: this pipeline decides on sets, not on single items. A metric without a value carries its status
+    as `error`.
+    """
+    scores: dict[str, list[dict[str, Any]]] = {}
+    for score in view.scores.sort("metric").iter_rows(named=True):
+        scores.setdefault(score["item_id"], []).append({
+            "name": score["metric"], "score": score["value"], "success": None, "threshold": None, "reason": score["reason"],
+            "error": None if score["value"] is not None else score["status"], "evaluation_model": view.evaluation["judge_model"],
+        })  # fmt: skip
+    return [
+        {
+            "name": row["item_id"], "input": row["user_input"], "actual_output": row["response"], "expected_output": row["reference"],
+            "retrieval_context": row["retrieved_contexts"], "context": row["reference_contexts"], "success": None,
+            "metrics_data": scores.get(row["item_id"], []),
+        }
+        for row in flat_scores(view).iter_rows(named=True)
+    ]  # fmt: skip
+
+
+def safe_csv(frame: pl.DataFrame) -> bytes:
+    """CSV with BOM for Excel. Lists become JSON; a text cell or header that could start a formula gets a leading `'`."""
+    texts = [
+        _texts(frame[name]).alias(_neutral(name)) if frame[name].dtype in {pl.String, pl.List(pl.String)} else frame[name]
+        for name in frame.columns
+    ]
+    buffer = io.BytesIO()
+    pl.DataFrame(texts).write_csv(buffer, include_bom=True)
+    return buffer.getvalue()
+
+
+def parquet(frame: pl.DataFrame) -> bytes:
+    """The frame as one Parquet file."""
+    buffer = io.BytesIO()
+    frame.write_parquet(buffer, compression="zstd")
+    return buffer.getvalue()
+
+
+def _texts(series: pl.Series) -> pl.Series:
+    return pl.Series(
+        [None if value is None else _neutral(value if isinstance(value, str) else json.dumps(list(value), ensure_ascii=False)) for value in series],
+        dtype=pl.String,
+    )
+
+
+def _neutral(text: str) -> str:
+    return f"'{text}" if text.lstrip(" \u00a0").startswith(FORMULA_STARTS) or text.startswith(FORMULA_STARTS) else text
