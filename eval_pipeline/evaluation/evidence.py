@@ -12,7 +12,7 @@ import polars as pl
 from eval_pipeline.stages.gating import Past
 from eval_pipeline.store import evidence as store_evidence
 from eval_pipeline.store.warehouse import Warehouse
-from eval_pipeline.tables import EVALUATIONS, GOLDEN_ITEMS, RESPONSES, SCORES
+from eval_pipeline.tables import EVALUATIONS, GATE_DECISIONS, GOLDEN_ITEMS, RESPONSES, SCORES
 
 if TYPE_CHECKING:
     from eval_pipeline.evaluation.steps import Evaluation
@@ -94,7 +94,16 @@ def window(warehouse: Warehouse, row: Mapping[str, Any], size: int) -> tuple[Pas
         (pl.col("system") == row["system"]) & (pl.col("dataset") == row["dataset"]) & ~pl.col("is_partial")
         & ~pl.col("is_replay") & (pl.col("started_at") < row["started_at"])
     )  # fmt: skip
-    return tuple(Past(name, warehouse.read(SCORES, name)) for name in rows["evaluation_id"].to_list()[-3 * size :])
+    return tuple(
+        Past(name, warehouse.read(SCORES, name), _has_regressed(warehouse, name))
+        for name in rows["evaluation_id"].to_list()[-3 * size :]
+    )
+
+
+def _has_regressed(warehouse: Warehouse, evaluation_id: str) -> bool:
+    """Whether its own gate found a regression; such a night is no reference for the next."""
+    rules = warehouse.read(GATE_DECISIONS, evaluation_id)
+    return bool(((rules["verdict"] == "FAIL") & rules["rule"].str.starts_with("regression")).any())
 
 
 def pinned(folder: Path, label: str) -> Past | None:

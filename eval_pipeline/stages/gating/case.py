@@ -40,10 +40,16 @@ class Gate:
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """An earlier evaluation to compare with: its `scores` rows (or a pinned baseline's, of the same columns)."""
+    """An earlier evaluation to compare with.
+
+    Attributes:
+        scores: its `scores` rows, or a pinned baseline's, of the same columns.
+        is_failed: its own gate found a regression; such a night is no reference, unless it was pinned since.
+    """
 
     evaluation_id: str
     scores: pl.DataFrame
+    is_failed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +88,13 @@ class Case:
     @property
     def policy_config(self) -> PolicyConfig:
         return self.gate.policy(self.policy)
+
+    @property
+    def references(self) -> tuple[Past, ...]:
+        """The window without failed nights. Pinning one of its nights accepts that level: older ones leave."""
+        pin = self.pinned.evaluation_id if self.pinned else None
+        start = next((index for index, past in enumerate(self.window) if past.evaluation_id == pin), 0)
+        return tuple(past for past in self.window[start:] if not past.is_failed or past.evaluation_id == pin)
 
     def demands(self, metric: str) -> GateMetricConfig:
         return self.gate.metrics.get(metric, GateMetricConfig())
