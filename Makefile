@@ -60,12 +60,12 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 endif
 
 $(STAMP): requirements.lock pyproject.toml | $(VENV)/bin/python
-	$(INSTALL) --require-hashes -r requirements.lock
+	$(INSTALL) --no-deps --require-hashes -r requirements.lock
 	$(INSTALL) --no-deps -e .
 	touch $@
 
 $(DEV_STAMP): requirements-dev.lock $(STAMP)
-	$(INSTALL) --require-hashes -r requirements-dev.lock
+	$(INSTALL) --no-deps --require-hashes -r requirements-dev.lock
 	touch $@
 
 clean:
