@@ -116,8 +116,8 @@ def calibrate(evaluation: Evaluation, labels: pl.DataFrame) -> pl.DataFrame:
     judged = asyncio.run(judge_labels(evaluation, labels))
     config = evaluation.project.config.calibration
     frame = calibration.calibrate(
-        labels, judged, judges, bar=calibration.Bar(config.bar, config.minimum_labels), evaluation_id=evaluation.evaluation_id,
-        now=datetime.now(UTC), history=evaluation.warehouse.read(CALIBRATIONS),
+        labels, judged, judges, bar=calibration.Bar(config.bar, config.minimum_labels, config.minimum_off_modal),
+        evaluation_id=evaluation.evaluation_id, now=datetime.now(UTC), history=evaluation.warehouse.read(CALIBRATIONS),
     )  # fmt: skip
     for (key,), rows in frame.group_by("judge_key"):
         evaluation.warehouse.write(CALIBRATIONS, str(key), rows, part=evaluation.evaluation_id, replace=True)

@@ -208,6 +208,20 @@ def test_an_inconclusive_judge_says_how_many_labels_are_missing_and_where_from()
     assert max(found.plan.by_level.values()) - min(found.plan.by_level.values()) <= 1
 
 
+def test_the_minimum_off_the_most_frequent_label_can_be_raised() -> None:
+    human = truth(100, off_modal=20)
+    assert calibrate_pairs(human, human).report["decision"] == "pass"
+    found = calibrate_pairs(human, human, bar=Bar(minimum_off_modal=30)).report
+    assert (found["decision"], found["reason"]) == ("untested", "few_off_modal_labels")
+    assert found["labels_needed"] == 150  # 20 of 100 are off-modal: thirty need 100 * 30 / 20.
+
+
+def test_a_bar_of_zero_asks_for_any_agreement_at_all() -> None:
+    human = truth(60)
+    found = calibrate_pairs(human, noisy(human, 0.3), bar=Bar(0.0)).report
+    assert (found["decision"], found["bar"]) == ("pass", 0.0)
+
+
 def test_the_json_keys_are_the_documented_ones() -> None:
     found = calibrate_pairs(truth(60), truth(60), name="mini", metric=METRIC, bar=Bar(0.7, 50)).report
     documented = {

@@ -146,7 +146,7 @@ class _Part:
     def __init__(
         self, labels: pl.DataFrame, judged: pl.DataFrame, bar: Bar, used: int, provenance: str, contaminated: int = 0
     ) -> None:
-        self.labels, self.provenance, self.minimum_labels = labels, provenance, bar.minimum_labels
+        self.labels, self.provenance, self.bar = labels, provenance, bar
         scores = judged.select("content_sha256", pl.col("value").alias("judge"))
         self.pairs = per_text(labels).join(scores, on="content_sha256", how="left")
         self.human, self.judge = (self.pairs[name].cast(pl.Float64).to_numpy() for name in ("human", "judge"))
@@ -196,14 +196,14 @@ class _Part:
 
 def _row(part: _Part, strata: list[Stat] | None = None) -> dict[str, Any]:
     decision, reason = part.decision()
-    result, row = part.result, flat(part.result)
+    result, row = part.result, flat(part.result, part.bar)
     if strata is None and not part.has_rho():
         row |= dict.fromkeys(("spearman_rho", "rho_lower", "rho_upper", "kendall_tau_b"))
         row |= {"rho_status": "undefined", "labels_needed": None}
         decision = CalibrationDecision.UNTESTED.value
     elif part.provenance != Provenance.HUMAN.value:
         # What the other labels would need says nothing of the human ones that are missing.
-        row["labels_needed"] = max(part.minimum_labels, MINIMUM_LABELS)
+        row["labels_needed"] = max(part.bar.minimum_labels, MINIMUM_LABELS)
     agreed = agreement(*two_people(part.labels))
     further = {"spearman_rho_weighted": part.weighted_rho(), "spearman_rho_unanimous": part.unanimous_rho()}
     if strata is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ NO = frozenset({"no", "false", "fail", "incorrect", "아니오", "아니요", "�
 EXIT_CODES = {"pass": 0, "fail": 1, "untested": 3, "inconclusive": 4}
 STATISTICS = ("spearman_rho", "kendall_tau_b", "quadratic_weighted_kappa", "bias", "mean_absolute_error",
               "rho_ceiling_by_marginals")  # fmt: skip
+LOWEST_BAR = 1e-9
 LARGEST = 1e12
 """A cell beyond this is no score."""
 FLAT = ("value", "lower", "upper", "n", "status", "reason", "method", "level")
@@ -29,10 +30,11 @@ FLAT = ("value", "lower", "upper", "n", "status", "reason", "method", "level")
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """When a judge counts as tested."""
+    """When a judge counts as tested. The minima can be raised, not lowered."""
 
     bar: float = 0.7
     minimum_labels: int = 50
+    minimum_off_modal: int = MINIMUM_OFF_MODAL
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,11 +112,11 @@ def calibrate_pairs(
         "judge": name, "metric": metric, "pair_count": result.pair_count, "dropped_count": result.dropped_count,
         **{key: flat_statistic(getattr(result, key)) for key in STATISTICS},
         **{key: flat_statistic(stat) for key, stat in agreed.items()},
-        "decision": result.decision, "provisional": result.provisional, "labels_needed": needed(result),
-        "reason": result.reason, "bar": result.bar, "attempt": result.attempt, "label_provenance": "human",
+        "decision": result.decision, "provisional": result.provisional, "labels_needed": needed(result, bar),
+        "reason": result.reason, "bar": bar.bar, "attempt": result.attempt, "label_provenance": "human",
         "warnings": [*result.warnings, *notes],
     }  # fmt: skip
-    return PairsReport(result, report, exit_code(result.decision), sampling_plan(result, scores))
+    return PairsReport(result, report, exit_code(result.decision), sampling_plan(result, scores, bar))
 
 
 def _on_one_scale(human: Numbers, judge: Numbers) -> tuple[tuple[Any, Any], list[str]]:
@@ -139,10 +141,13 @@ def compare(
     contaminated_count: int = 0,
 ) -> CalibrationResult:
     """The decision rule on pairs on [0, 1]; a pair with a missing side is dropped and counted."""
-    return calibration_rule.calibrate(
-        human, judge, bar=bar.bar, minimum_labels=bar.minimum_labels, attempt=attempt, clusters=clusters,
-        contaminated_count=contaminated_count,
+    result = calibration_rule.calibrate(
+        human, judge, bar=max(bar.bar, LOWEST_BAR), minimum_labels=bar.minimum_labels, attempt=attempt,
+        clusters=clusters, contaminated_count=contaminated_count,
     )  # fmt: skip
+    if result.decision == CalibrationDecision.UNTESTED or result.off_modal_count >= bar.minimum_off_modal:
+        return result
+    return replace(result, decision="untested", provisional=False, reason="few_off_modal_labels", labels_needed=None)
 
 
 def exit_code(decision: str) -> int:
@@ -150,16 +155,16 @@ def exit_code(decision: str) -> int:
     return EXIT_CODES[CalibrationDecision(decision).value]
 
 
-def needed(result: CalibrationResult) -> int | None:
-    """Labels needed in all; with too few off the most frequent one, as many as should bring ten of those."""
+def needed(result: CalibrationResult, bar: Bar) -> int | None:
+    """Labels needed in all; with too few off the most frequent one, as many as should bring enough of those."""
     if result.reason != "few_off_modal_labels":
         return result.labels_needed
-    return math.ceil(result.pair_count * MINIMUM_OFF_MODAL / result.off_modal_count)
+    return math.ceil(result.pair_count * max(bar.minimum_off_modal, MINIMUM_OFF_MODAL) / result.off_modal_count)
 
 
-def sampling_plan(result: CalibrationResult, judge: Numbers) -> SamplingPlan:
+def sampling_plan(result: CalibrationResult, judge: Numbers, bar: Bar = Bar()) -> SamplingPlan:
     """Where the missing labels come from: the same number from each level the judge gives."""
-    total = needed(result)
+    total = needed(result, bar)
     missing = max(0, (total or 0) - result.pair_count)
     scores = as_floats(judge)
     levels = np.unique(scores[~np.isnan(scores)])
@@ -176,7 +181,7 @@ def flat_statistic(stat: Stat) -> dict[str, Any]:
     return {key: getattr(stat, key) for key in FLAT}
 
 
-def flat(result: CalibrationResult) -> dict[str, Any]:
+def flat(result: CalibrationResult, bar: Bar) -> dict[str, Any]:
     """The result's numbers under the names of the `calibrations` columns."""
     rho = result.spearman_rho
     return {
@@ -191,7 +196,7 @@ def flat(result: CalibrationResult) -> dict[str, Any]:
         "bias": result.bias.value,
         "mean_absolute_error": result.mean_absolute_error.value,
         "rho_ceiling_by_marginals": result.rho_ceiling_by_marginals.value,
-        "labels_needed": needed(result),
+        "labels_needed": needed(result, bar),
     }
 
 

@@ -210,7 +210,10 @@ def _judged(case: Case, one: Comparison, p: float | None, repeated: Sequence[flo
             f"{shown}, below expected {number(limit.lower)}",
             f"{shown_ko}, 예상 하한 {number(limit.lower)} 미만",
         )
-    shown, shown_ko = f"{shown}; MDE {number(detectable)}", f"{shown_ko}; MDE {number(detectable)}"
+    if "no case changed" in effect.notes:
+        shown, shown_ko = "no item changed", "바뀐 항목 없음"
+    else:
+        shown, shown_ko = f"{shown}; MDE {number(detectable)}", f"{shown_ko}; MDE {number(detectable)}"
     if said == "regression":
         verdict, en, ko = Decision.FAIL, f"regression {shown}", f"하락 {shown_ko}"
     elif said == "undefined":
