@@ -121,11 +121,18 @@ def trend(points: Sequence[Point], label: str) -> str:
     parts = [_axis(left, y(v), width - right, y(v)) for v in (low, (low + high) / 2, high)]
     parts += [_text(left - 5, y(v) + 4, number(v, 2), "end") for v in (low, (low + high) / 2, high)]
     known = [(i, p, p.lower, p.upper) for i, p in enumerate(points) if p.lower is not None and p.upper is not None]
-    edge = [f"{x(i):.1f},{y(up):.1f}" for i, _, _, up in known] + [f"{x(i):.1f},{y(lo):.1f}" for i, _, lo, _ in reversed(known)]
+    edge = [f"{x(i):.1f},{y(up):.1f}" for i, _, _, up in known] + [
+        f"{x(i):.1f},{y(lo):.1f}" for i, _, lo, _ in reversed(known)
+    ]
     parts.append(f'<polygon class="c-band" points="{" ".join(edge)}"/>')
-    parts.append(f'<polyline class="c-line" points="{" ".join(f"{x(i):.1f},{y(p.mean):.1f}" for i, p in enumerate(points))}"/>')
+    parts.append(
+        f'<polyline class="c-line" points="{" ".join(f"{x(i):.1f},{y(p.mean):.1f}" for i, p in enumerate(points))}"/>'
+    )
     parts += [_mark(x(i), y(p.mean), p) for i, p in enumerate(points)]
-    parts += [_text(x(0), height - 6, points[0].label, "start"), _text(x(len(points) - 1), height - 6, points[-1].label, "end")]
+    parts += [
+        _text(x(0), height - 6, points[0].label, "start"),
+        _text(x(len(points) - 1), height - 6, points[-1].label, "end"),
+    ]
     return _svg(width, height, label, parts)
 
 
@@ -151,15 +158,25 @@ def calibration(cells: Sequence[Cell], label: str, across: str, up: str) -> str:
     for cell in sorted(cells, key=lambda c: -c.count):
         x, y = at(cell.human, cell.judge)
         radius = max(2.5, 22 * (cell.count / most) ** 0.5)
-        parts.append(f'<circle class="c-bubble" cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}"><title>{cell.count}</title></circle>')
+        parts.append(
+            f'<circle class="c-bubble" cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}"><title>{cell.count}</title></circle>'
+        )
     for tick in (0, 0.5, 1):
-        parts += [_text(at(tick, 0)[0], top + room + 15, number(tick, 1)), _text(left - 7, at(0, tick)[1] + 4, number(tick, 1), "end")]
+        parts += [
+            _text(at(tick, 0)[0], top + room + 15, number(tick, 1)),
+            _text(left - 7, at(0, tick)[1] + 4, number(tick, 1), "end"),
+        ]
     parts.append(_text(left + room / 2, size - 8 + (bottom - 40), across))
     parts.append(f'<g transform="rotate(-90 12 {top + room / 2:.0f})">{_text(12, top + room / 2, up)}</g>')
     return _svg(size, size, label, parts)
 
 
-def ranges(mean: float | None, interval: tuple[float | None, float | None], bounds: tuple[float | None, float | None], label: str) -> str:
+def ranges(
+    mean: float | None,
+    interval: tuple[float | None, float | None],
+    bounds: tuple[float | None, float | None],
+    label: str,
+) -> str:
     """One row's mean, interval (thick) and bounds if missing (pale) on [0, 1]."""
     width, height, pad = 130, 18, 4
 

@@ -58,7 +58,9 @@ def deepeval_rows(view: EvaluationView) -> list[dict[str, Any]]:
 def safe_csv(frame: pl.DataFrame) -> bytes:
     """CSV with BOM for Excel. Lists become JSON; a text cell or header that could start a formula gets a leading `'`."""
     texts = [
-        _texts(frame[name]).alias(_neutral(name)) if frame[name].dtype in {pl.String, pl.List(pl.String)} else frame[name]
+        _texts(frame[name]).alias(_neutral(name))
+        if frame[name].dtype in {pl.String, pl.List(pl.String)}
+        else frame[name]
         for name in frame.columns
     ]
     buffer = io.BytesIO()
@@ -75,7 +77,12 @@ def parquet(frame: pl.DataFrame) -> bytes:
 
 def _texts(series: pl.Series) -> pl.Series:
     return pl.Series(
-        [None if value is None else _neutral(value if isinstance(value, str) else json.dumps(list(value), ensure_ascii=False)) for value in series],
+        [
+            None
+            if value is None
+            else _neutral(value if isinstance(value, str) else json.dumps(list(value), ensure_ascii=False))
+            for value in series
+        ],
         dtype=pl.String,
     )
 

@@ -25,7 +25,11 @@ def span(lower: float | None, upper: float | None, digits: int = 3) -> str:
     """Two ends; `–` when either is unknown."""
     if lower is None or upper is None:
         return "–"
-    return f"{number(lower, digits)}–{number(upper, digits)}" if lower >= 0 else f"{number(lower, digits)} … {number(upper, digits)}"
+    return (
+        f"{number(lower, digits)}–{number(upper, digits)}"
+        if lower >= 0
+        else f"{number(lower, digits)} … {number(upper, digits)}"
+    )
 
 
 def percent(share: float | None) -> str:

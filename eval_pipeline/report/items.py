@@ -120,7 +120,9 @@ def _parts(verdicts: list[Row]) -> Iterator[Part]:
         groups.setdefault((row["metric"], row["part_source"], row["part_index"]), []).append(row)
     per_metric = Counter(metric for metric, _, _ in groups)
     for (metric, source, index), rows in groups.items():
-        yield Part(metric, source, index if per_metric[metric] > 1 else None, tuple(shown_reply(row) for row in rows[:6]))
+        yield Part(
+            metric, source, index if per_metric[metric] > 1 else None, tuple(shown_reply(row) for row in rows[:6])
+        )
 
 
 def shown_reply(row: Row) -> Row:

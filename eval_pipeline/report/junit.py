@@ -38,14 +38,20 @@ def junit_xml(rules: pl.DataFrame, evaluation_id: str, language: Language, *, ex
     if not cases or decision is None or all(case.find("skipped") is not None for case in cases):
         cases.append(_verdict_case("error", t["no_gate"], t))
     elif decision["verdict"] in {Decision.FAIL, Decision.BLOCKED}:
-        cases.append(_verdict_case(OUTCOMES[Decision(decision["verdict"])], decision[evidence] or decision["evidence"], t))
+        cases.append(
+            _verdict_case(OUTCOMES[Decision(decision["verdict"])], decision[evidence] or decision["evidence"], t)
+        )
     elif exit_code:
-        cases.append(_verdict_case("failure", f"{decision['verdict']}: {decision[evidence] or decision['evidence']}", t))
+        cases.append(
+            _verdict_case("failure", f"{decision['verdict']}: {decision[evidence] or decision['evidence']}", t)
+        )
     return _document(cases, evaluation_id, rows)
 
 
 def _case(row: dict[str, Any], evidence: str, t: Any) -> ET.Element:
-    case = ET.Element("testcase", classname=_xml(f"eval-pipeline.{row['metric']}"), name=_xml(rule_name(row["rule"], t)), time="0")
+    case = ET.Element(
+        "testcase", classname=_xml(f"eval-pipeline.{row['metric']}"), name=_xml(rule_name(row["rule"], t)), time="0"
+    )
     outcome = OUTCOMES.get(row["verdict"])
     items = [line(name, 200) for name in row["item_ids"] or ()]
     if outcome == "skipped":
@@ -74,7 +80,9 @@ def _document(cases: list[ET.Element], evaluation_id: str, rows: list[dict[str, 
     numbers = {name: str(count) for name, count in counts.items()}
     top = ET.Element("testsuites", name="eval-pipeline", time="0", **numbers)
     when = f"{rows[0]['decided_at']:%Y-%m-%dT%H:%M:%S}" if rows else "1970-01-01T00:00:00"
-    suite = ET.SubElement(top, "testsuite", name=_xml(evaluation_id), timestamp=when, hostname="localhost", time="0", **numbers)
+    suite = ET.SubElement(
+        top, "testsuite", name=_xml(evaluation_id), timestamp=when, hostname="localhost", time="0", **numbers
+    )
     properties = ET.SubElement(suite, "properties")
     for name in ("policy", "verdict"):
         if rows:

@@ -14,7 +14,16 @@ def statistic(value: float | None, lower: float | None = None, upper: float | No
               status: str | None = None, reason: str | None = None, method: str = "", level: float | None = None) -> dict[str, Any]:  # fmt: skip
     """A statistic in its flat form."""
     found = status or ("undefined" if value is None else "ok")
-    return {"value": value, "lower": lower, "upper": upper, "n": n, "status": found, "reason": reason, "method": method, "level": level}
+    return {
+        "value": value,
+        "lower": lower,
+        "upper": upper,
+        "n": n,
+        "status": found,
+        "reason": reason,
+        "method": method,
+        "level": level,
+    }
 
 
 def summary_json(row: dict[str, Any]) -> dict[str, Any]:

@@ -59,7 +59,9 @@ def _reasons(view: EvaluationView, t: Words, language: Language) -> str:
         ids = rule["item_ids"] or []
         named = ", ".join(ids[:SHOWN_ITEMS]) + (f" … +{len(ids) - SHOWN_ITEMS}" if len(ids) > SHOWN_ITEMS else "")
         metric = t["whole"] if rule["metric"] == "all" else rule["metric"]
-        rows.append([t.get(rule["verdict"], rule["verdict"]), metric, rule_name(rule["rule"], t), rule["evidence"], named])
+        rows.append(
+            [t.get(rule["verdict"], rule["verdict"]), metric, rule_name(rule["rule"], t), rule["evidence"], named]
+        )
     if not rows:
         return t["no_gate"]
     text = table([t["verdict"], t["metric"], t["rule"], t["evidence"], t["items"]], rows)
@@ -98,8 +100,13 @@ def _trust(view: EvaluationView, t: Words) -> str:
 def _since(view: EvaluationView, t: Words) -> str:
     if view.previous is None:
         return t["first"]
-    against = t["against"].format(id=escaped(view.previous["evaluation_id"]), date=f"{view.previous['started_at']:%Y-%m-%d}")
-    moved = [f"- {escaped(row['name'])}: {escaped(row['before'], 24)} → {escaped(row['now'], 24)}" for row in sections.since(view, t)]
+    against = t["against"].format(
+        id=escaped(view.previous["evaluation_id"]), date=f"{view.previous['started_at']:%Y-%m-%d}"
+    )
+    moved = [
+        f"- {escaped(row['name'])}: {escaped(row['before'], 24)} → {escaped(row['now'], 24)}"
+        for row in sections.since(view, t)
+    ]
     rows = [[row["metric"], row["shared_count"], signed(row["difference"], 3), row["worse_count"], row["better_count"]]
             for row in sections.paired(view)]  # fmt: skip
     paired = table([t[name] for name in ("metric", "shared", "difference", "worse", "better")], rows) if rows else ""

@@ -72,6 +72,9 @@ def _content(view: EvaluationView, language: Language) -> dict[str, Any]:
 @cache
 def _style() -> Markup:
     css = (files("eval_pipeline.report") / "templates" / "report.css").read_text(encoding="utf-8")
-    roots = {name: ";".join(f"--{key}:{colour}" for key, colour in one.items()) for name, one in (("light", charts.LIGHT), ("dark", charts.DARK))}
+    roots = {
+        name: ";".join(f"--{key}:{colour}" for key, colour in one.items())
+        for name, one in (("light", charts.LIGHT), ("dark", charts.DARK))
+    }
     head = f":root{{{roots['light']}}}@media screen and (prefers-color-scheme:dark){{:root{{{roots['dark']}}}}}"
     return Markup(head + css + charts.page_style())  # noqa: S704 - files of this package only

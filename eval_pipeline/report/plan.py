@@ -45,10 +45,28 @@ def plan_text(config: EvaluationConfig, calibrations: pl.DataFrame | None, langu
     """
     words = TEXTS[language.value]
     human = _human(calibrations)
-    parts = [words["title"], "", words["metrics"], *_metrics(config, words), "", words["judge"], *_judges(config), "", words["calibration"]]
+    parts = [
+        words["title"],
+        "",
+        words["metrics"],
+        *_metrics(config, words),
+        "",
+        words["judge"],
+        *_judges(config),
+        "",
+        words["calibration"],
+    ]
     parts += [words["bar"].format(bar=config.calibration.bar, n=config.calibration.minimum_labels)]
     parts += [f"- {metric}: {text}" for metric, text in human.items()] or [f"- {words['nothing']}"]
-    parts += ["", words["dataset"], words["versioning"], *_datasets(config, words), "", words["gate"], *_gate(config, words)]
+    parts += [
+        "",
+        words["dataset"],
+        words["versioning"],
+        *_datasets(config, words),
+        "",
+        words["gate"],
+        *_gate(config, words),
+    ]
     return "\n".join([*parts, "", words["refused"], *_refusals(config, calibrations, words), ""])
 
 
@@ -57,7 +75,9 @@ def _human(calibrations: pl.DataFrame | None) -> dict[str, str]:
         return {}
     rows = calibrations.filter(pl.col("stratum") == "all").to_dicts()
     return {
-        row["metric"]: f"{row['decision']}, rho {_number(row['spearman_rho'])}, lower {_number(row['rho_lower'])}, n {row['pair_count']} ({row['label_provenance']})"
+        row[
+            "metric"
+        ]: f"{row['decision']}, rho {_number(row['spearman_rho'])}, lower {_number(row['rho_lower'])}, n {row['pair_count']} ({row['label_provenance']})"
         for row in rows
     }
 
@@ -89,7 +109,10 @@ def _judges(config: EvaluationConfig) -> list[str]:
 def _datasets(config: EvaluationConfig, words: dict[str, str]) -> list[str]:
     lines = []
     for name, dataset in config.datasets.items():
-        strata = ", ".join(f"{stratum} ≥{one.minimum} ({one.weight if one.weight is not None else '–'})" for stratum, one in dataset.strata.items())
+        strata = ", ".join(
+            f"{stratum} ≥{one.minimum} ({one.weight if one.weight is not None else '–'})"
+            for stratum, one in dataset.strata.items()
+        )
         lines.append(f"- `{name}@{dataset.tag}`: {words['strata'].format(strata=strata or words['none'])}")
     return lines
 
@@ -98,7 +121,9 @@ def _gate(config: EvaluationConfig, words: dict[str, str]) -> list[str]:
     lines = [words["window"].format(window=config.gate.window, baseline=config.gate.baseline)]
     for policy in Policy:
         one = config.gate.policy(policy)
-        lines.append(f"- `{policy}`: alpha {one.alpha}, {', '.join(one.fail_on)}; calibration {one.require_calibration}")
+        lines.append(
+            f"- `{policy}`: alpha {one.alpha}, {', '.join(one.fail_on)}; calibration {one.require_calibration}"
+        )
     return lines
 
 
@@ -116,4 +141,8 @@ def _refusals(config: EvaluationConfig, calibrations: pl.DataFrame | None, words
     ]
     unnamed = ", ".join(name for name, system in config.systems.items() if not system.models) or words["none"]
     lines += ["- " + words["self"].format(systems=unnamed), "- " + words["aggregate"], "- " + words["upgrade"]]
-    return lines + ["- " + words["floating"].format(judge=name, model=one.model) for name, one in config.judges.items() if one.allow_floating]
+    return lines + [
+        "- " + words["floating"].format(judge=name, model=one.model)
+        for name, one in config.judges.items()
+        if one.allow_floating
+    ]

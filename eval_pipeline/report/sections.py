@@ -16,7 +16,14 @@ from eval_pipeline.report.view import EvaluationView
 Row = dict[str, Any]
 Words = Mapping[str, str]
 ORDER = ("FAIL", "BLOCKED", "INCONCLUSIVE", "PASS_UNPROVEN", "NOT_EVALUATED", "PASS")
-COUNTS = ("scored_count", "no_response_count", "invalid_count", "no_claims_count", "not_applicable_count", "not_asked_count")
+COUNTS = (
+    "scored_count",
+    "no_response_count",
+    "invalid_count",
+    "no_claims_count",
+    "not_applicable_count",
+    "not_asked_count",
+)
 SHOWN_STRATA, SHOWN_INVALID, SHOWN_CHANGES, SHOWN_FLIPS = 24, 40, 100, 20
 
 
@@ -43,7 +50,9 @@ def whole(view: EvaluationView) -> dict[str, Row]:
 def numbers(view: EvaluationView, words: Words) -> list[Row]:
     """One row per metric: counts by status, mean with interval and bounds, worst 10 % now and before."""
     now = whole(view)
-    before = {row["metric"]: row for row in view.previous_summaries.filter(pl.col("stratum") == "all").iter_rows(named=True)}
+    before = {
+        row["metric"]: row for row in view.previous_summaries.filter(pl.col("stratum") == "all").iter_rows(named=True)
+    }
     return [summary_row(now[name], words) | {"previous": before.get(name, {}).get("cvar10"), "had": name in before}
             for name in metrics(view) if name in now]  # fmt: skip
 
@@ -53,14 +62,19 @@ def summary_row(row: Row, words: Words) -> Row:
     interval = row["mean_interval_lower"], row["mean_interval_upper"]
     bounds = row["mean_lower_bound"], row["mean_upper_bound"]
     label = words["range_label"].format(mean=number(row["mean"]), interval=span(*interval, 2))
-    return row | {"counts": [row[name] for name in COUNTS], "range": charts.ranges(row["mean"], interval, bounds, label)}
+    return row | {
+        "counts": [row[name] for name in COUNTS],
+        "range": charts.ranges(row["mean"], interval, bounds, label),
+    }
 
 
 def trust(view: EvaluationView, words: Words) -> list[Row]:
     """One row per metric: the judge against labels, with a plot where the counts are known."""
     rows = []
     for row in view.calibrations.filter(pl.col("stratum") == "all").iter_rows(named=True):
-        cells = [charts.Cell(cell["human"], cell["judge"], cell["count"]) for cell in _details(row).get("confusion") or ()]
+        cells = [
+            charts.Cell(cell["human"], cell["judge"], cell["count"]) for cell in _details(row).get("confusion") or ()
+        ]
         rows.append(row | {"cells": cells, "chart": calibration_chart(row, cells, words) if cells else None})
     return rows
 
@@ -156,8 +170,15 @@ def costs(view: EvaluationView) -> list[Row]:
     grouped = view.verdicts.group_by("metric").agg(
         pl.len().alias("question_count"),
         pl.col("is_cached").sum().alias("cached_count"),
-        pl.when(pl.col("is_cached")).then(0).otherwise(pl.col("attempt_count") + pl.col("transport_retry_count")).sum().alias("call_count"),
-        *(pl.when(total(name)).then(pl.col(name).sum()).alias(name) for name in ("input_tokens", "output_tokens", "cost_usd")),
+        pl.when(pl.col("is_cached"))
+        .then(0)
+        .otherwise(pl.col("attempt_count") + pl.col("transport_retry_count"))
+        .sum()
+        .alias("call_count"),
+        *(
+            pl.when(total(name)).then(pl.col(name).sum()).alias(name)
+            for name in ("input_tokens", "output_tokens", "cost_usd")
+        ),
     )
     return grouped.sort("metric").to_dicts()
 
@@ -176,12 +197,22 @@ def since(view: EvaluationView, words: Words) -> list[Row]:
         return []
     named = (("system", "system"), ("system_release", "release"), ("judge", "judge"), ("judge_model", "judge_model"),
              ("dataset_tag", "dataset"), ("dataset_version", "dataset_version"), ("config_sha256", "configuration"))  # fmt: skip
-    rows = [{"name": words[word], "before": old[column], "now": new[column]} for column, word in named if old[column] != new[column]]
+    rows = [
+        {"name": words[word], "before": old[column], "now": new[column]}
+        for column, word in named
+        if old[column] != new[column]
+    ]
     keys = [json.loads(one["judge_keys"] or "{}") for one in (old, new)]
     moved = sorted(metric for metric in keys[0].keys() & keys[1].keys() if keys[0][metric] != keys[1][metric])
     if moved:
         first = moved[0]
-        rows.append({"name": words["judge_keys"].format(metrics=", ".join(moved)), "before": keys[0][first], "now": keys[1][first]})
+        rows.append(
+            {
+                "name": words["judge_keys"].format(metrics=", ".join(moved)),
+                "before": keys[0][first],
+                "now": keys[1][first],
+            }
+        )
     libraries = [json.loads(one["versions"] or "{}") for one in (old, new)]
     rows += [
         {"name": library, "before": libraries[0].get(library), "now": libraries[1].get(library)}

@@ -35,8 +35,8 @@ class EvaluationView:
         items, responses, claims, verdicts, scores, summaries, gate: its rows of those tables.
         calibrations: the newest row per metric and stratum of its judge keys.
         trend: the evaluations of this system and dataset up to this one, oldest first, with their whole-set summaries.
-        previous: the evaluation before it, or null.
-        previous_scores, previous_summaries: rows of the previous evaluation; empty without one.
+        previous: the evaluation it is compared with, or null.
+        previous_scores, previous_summaries: rows of that evaluation; empty without one.
         changes: `dataset_changes` rows of its dataset version.
     """
 
@@ -56,11 +56,16 @@ class EvaluationView:
     changes: pl.DataFrame
 
 
-def view(read: Read, evaluation_id: str) -> EvaluationView:
+def view(read: Read, evaluation_id: str, baseline: str | None = None) -> EvaluationView:
     """Collects one evaluation.
 
+    Args:
+        read: reads a table, whole or one value of its first key column.
+        evaluation_id: which.
+        baseline: the evaluation to compare with; null takes the complete one before it of the same system and dataset.
+
     Raises:
-        KeyError: it has no `evaluations` row.
+        KeyError: one of the two has no `evaluations` row.
     """
     everything = read(EVALUATIONS).sort("started_at", "evaluation_id")
     mine = everything.filter(pl.col("evaluation_id") == evaluation_id)
@@ -73,6 +78,11 @@ def view(read: Read, evaluation_id: str) -> EvaluationView:
     )  # fmt: skip
     earlier = series.filter(pl.col("evaluation_id") != evaluation_id).to_dicts()
     previous = earlier[-1] if earlier else None
+    if baseline is not None:
+        chosen = everything.filter(pl.col("evaluation_id") == baseline).to_dicts()
+        if not chosen:
+            raise KeyError(baseline)
+        previous = chosen[0]
     of_version = pl.col("dataset_version") == row["dataset_version"]
 
     def of(table: Table, name: str | None) -> pl.DataFrame:
@@ -106,4 +116,6 @@ def _trend(read: Read, series: pl.DataFrame) -> pl.DataFrame:
     shown = series.tail(60)
     summaries = [read(SUMMARIES, name).filter(pl.col("stratum") == "all") for name in shown["evaluation_id"]]
     joined = pl.concat([SUMMARIES.frame(), *summaries])
-    return joined.join(shown.select("evaluation_id", "started_at", "system_release", "judge_model"), on="evaluation_id").sort("started_at")
+    return joined.join(
+        shown.select("evaluation_id", "started_at", "system_release", "judge_model"), on="evaluation_id"
+    ).sort("started_at")
