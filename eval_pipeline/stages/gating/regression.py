@@ -13,6 +13,7 @@ from typing import Any
 
 import polars as pl
 
+from eval_pipeline.stages.gating import pairing
 from eval_pipeline.stages.gating.case import LISTED_ITEMS, Case, Past, Rule, number, p_value, signed
 from eval_pipeline.stats.counts import PairTable
 from eval_pipeline.stats.multiplicity import holm
@@ -29,8 +30,6 @@ ASSUMED_RUN_SD = 0.02
 
 Simulated against one pinned run, 400 nights a cell: at most .02 false alarms at a run sd of .02, .06 at .03."""
 Z_95 = 1.6448536269514722
-KEY = ["item_id", "item_sha256"]
-LOST = [ScoreStatus.INVALID.value, ScoreStatus.NOT_ASKED.value]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +75,7 @@ def regressions(case: Case) -> list[Rule]:
 
 
 def _compare(case: Case, metric: str) -> tuple[list[Rule], list[Comparison]]:
-    now = _of(case.scores, metric)
+    now = pairing.of_metric(case.scores, metric)
     window = case.references
     references: list[tuple[str, tuple[Past, ...]]] = [("window", window)] if window else []
     if case.pinned is not None:
@@ -86,9 +85,9 @@ def _compare(case: Case, metric: str) -> tuple[list[Rule], list[Comparison]]:
     rules, made, limit = [], [], None
     keys = set(now["judge_key"].to_list())
     for name, past in references:
-        found = [frame for one in past if (frame := _of(one.scores, metric)).height]
+        found = [frame for one in past if (frame := pairing.of_metric(one.scores, metric)).height]
         same = [frame for frame in found if set(frame["judge_key"].to_list()) == keys]
-        usable = [frame for frame in same if _share(now, frame) >= SHARED_MINIMUM][-case.gate.window :]
+        usable = [frame for frame in same if pairing.shared_share(now, frame) >= SHARED_MINIMUM][-case.gate.window :]
         if not same:
             rules.append(_other_judge(case, metric, name, keys) if found else _new_metric(metric, name))
         elif not usable:
@@ -99,21 +98,12 @@ def _compare(case: Case, metric: str) -> tuple[list[Rule], list[Comparison]]:
     return rules, made
 
 
-def _of(scores: pl.DataFrame, metric: str) -> pl.DataFrame:
-    return scores.filter(pl.col("metric") == metric).select(*KEY, "judge_key", "status", "value", "lower", "upper")
-
-
-def _share(now: pl.DataFrame, past: pl.DataFrame) -> float:
-    """Unchanged items of both, of the larger of the two."""
-    return now.select(KEY).join(past.select(KEY), on=KEY, how="semi").height / max(now.height, past.height, 1)
-
-
 def _new_metric(metric: str, name: str) -> Rule:
     return Rule(f"regression ({name})", metric, Decision.NOT_EVALUATED, "the metric is new", "새 지표입니다")
 
 
 def _other_items(metric: str, name: str, now: pl.DataFrame, past: pl.DataFrame) -> Rule:
-    share = _share(now, past)
+    share = pairing.shared_share(now, past)
     count = round(share * max(now.height, past.height))
     return Rule(
         f"regression ({name})", metric, Decision.BLOCKED,
@@ -136,20 +126,10 @@ def _other_judge(case: Case, metric: str, name: str, keys: set[Any]) -> Rule:
     )  # fmt: skip
 
 
-def _aligned(now: pl.DataFrame, past: Sequence[pl.DataFrame]) -> pl.DataFrame:
-    """One row per item version of any run; `status` is null where it is gone, `status_i` where run i lacks it."""
-    whole = now.drop("judge_key")
-    for index, one in enumerate(past):
-        named = (pl.col(name).alias(f"{name}_{index}") for name in ("status", "value", "upper"))
-        old = one.select(*KEY, *named)
-        whole = whole.join(old, on=KEY, how="full", coalesce=True)
-    return whole
-
-
 def _comparison(
     case: Case, metric: str, name: str, now: pl.DataFrame, past: Sequence[pl.DataFrame], *, limit: Stat | None
 ) -> Comparison:
-    aligned, count, demands = _aligned(now, past), len(past), case.demands(metric)
+    aligned, count, demands = pairing.aligned(now, past), len(past), case.demands(metric)
     old = [aligned[f"value_{index}"].to_numpy() for index in range(count)]
 
     def test(window: Sequence[Any], values: pl.Series) -> Regression:
@@ -161,13 +141,13 @@ def _comparison(
 
     worst = aligned.select(pl.coalesce("lower", "value", pl.lit(0.0))).to_series()
     gone_or_lost = ((aligned["value"].is_null()) | (worst < aligned["value"])).any()
-    best = [aligned.select(_best(index)).to_series().to_numpy() for index in range(count)]
-    unsure = any(aligned[f"status_{index}"].is_in(LOST).any() for index in range(count))
+    best = [aligned.select(pairing.best(index)).to_series().to_numpy() for index in range(count)]
+    unsure = any(aligned[f"status_{index}"].is_in(pairing.LOST).any() for index in range(count))
     repeats = [test(old, worst)] if gone_or_lost else []
     if unsure:
         repeats = [*(repeats or [test(old, aligned["value"])]), test(best, worst)]
     last, value = pl.col(f"value_{count - 1}"), pl.col("value")
-    invalid = pl.col("status").is_in([*LOST, ScoreStatus.NO_RESPONSE.value]) & value.is_null()
+    invalid = pl.col("status").is_in([*pairing.LOST, ScoreStatus.NO_RESPONSE.value]) & value.is_null()
     failed = aligned.filter((last >= FAILED_BELOW) & (invalid | (value < FAILED_BELOW)))
     paired = aligned.filter(value.is_not_null() & last.is_not_null())
     shared = aligned.filter(pl.col("status").is_not_null() & pl.col(f"status_{count - 1}").is_not_null()).height
@@ -177,12 +157,6 @@ def _comparison(
         aligned.filter((last < FAILED_BELOW) & (value >= FAILED_BELOW)).height,
         _tail_change(paired[f"value_{count - 1}"], paired["value"]),
     )  # fmt: skip
-
-
-def _best(index: int) -> pl.Expr:
-    """The value of run i, or what its missing grade could at best be; null where the run lacks the item."""
-    best = pl.coalesce(f"upper_{index}", pl.lit(1.0))
-    return pl.when(pl.col(f"status_{index}").is_in(LOST)).then(best).otherwise(pl.col(f"value_{index}"))
 
 
 def _tail_change(old: pl.Series, new: pl.Series) -> Stat | None:
