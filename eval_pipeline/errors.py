@@ -105,7 +105,9 @@ class UnknownName(UsageError):
 
 
 class ChoiceNeeded(UsageError):
-    english = "There are several {kind}s; say which with --{kind} or `default_{kind}` in evaluation.yaml. Known: {known}."
+    english = (
+        "There are several {kind}s; say which with --{kind} or `default_{kind}` in evaluation.yaml. Known: {known}."
+    )
     korean = "{kind}이(가) 여럿입니다. --{kind} 또는 evaluation.yaml의 `default_{kind}`로 고르세요. 사용할 수 있는 이름: {known}."
 
 

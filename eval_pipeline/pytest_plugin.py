@@ -45,7 +45,9 @@ class RagEvaluation:
         """
         row = self.summary(metric)
         worst = " ".join(row["worst_item_ids"][:10])
-        assert not self.view.evaluation["is_partial"], f"the evaluation is partial: {self.view.evaluation['partial_reason']}"
+        assert not self.view.evaluation["is_partial"], (
+            f"the evaluation is partial: {self.view.evaluation['partial_reason']}"
+        )
         assert row["mean_lower_bound"] is not None, f"{metric} is undefined: {row['mean_reason']}"
         assert row["mean_lower_bound"] >= at_least, (
             f"{metric}: lower bound {row['mean_lower_bound']:.3f} < {at_least} "
@@ -64,10 +66,14 @@ class RagEvaluation:
             AssertionError: one does; its evidence and the newly failed items are named.
         """
         self.summary(metric)
-        rows = [row for row in self.view.gate.to_dicts() if row["metric"] == metric and row["rule"].startswith("regression")]
+        rows = [
+            row for row in self.view.gate.to_dicts() if row["metric"] == metric and row["rule"].startswith("regression")
+        ]
         assert rows, f"the gate did not look at {metric}; is it `gate: false`?"
         bad = [row for row in rows if row["verdict"] in {"FAIL", "BLOCKED", "INCONCLUSIVE"}]
-        assert not bad, "; ".join(f"{row['verdict']} {row['evidence']} ({' '.join(row['item_ids'][:10])})" for row in bad)
+        assert not bad, "; ".join(
+            f"{row['verdict']} {row['evidence']} ({' '.join(row['item_ids'][:10])})" for row in bad
+        )
 
 
 @pytest.fixture(scope="session")

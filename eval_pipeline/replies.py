@@ -105,7 +105,9 @@ def _allowed(value: Any, grades: Sequence[int], reason: str | None) -> ParsedRep
     if isinstance(value, str):
         stripped = value.strip()
         if not re.fullmatch(_NUMBER, stripped):
-            return ParsedReply(Outcome.OFF_SCALE if stripped.lower() in {"nan", "inf", "-inf"} else Outcome.UNPARSEABLE, reason=reason)
+            return ParsedReply(
+                Outcome.OFF_SCALE if stripped.lower() in {"nan", "inf", "-inf"} else Outcome.UNPARSEABLE, reason=reason
+            )
         value = float(stripped)
     if not isinstance(value, int | float):
         return ParsedReply(Outcome.UNPARSEABLE, reason=reason)
@@ -121,7 +123,9 @@ def _verdict_numbers(body: str, grades: Sequence[int]) -> list[float]:
     if len(lines) == 1:
         one = matches[0]
         return [float(one["number"])] if one and _scale_fits(one, grades) else []
-    return [float(m["number"]) for m in matches if m and m["label"] and _scale_fits(m, grades)] or _closing(matches, grades)
+    return [float(m["number"]) for m in matches if m and m["label"] and _scale_fits(m, grades)] or _closing(
+        matches, grades
+    )
 
 
 def _closing(matches: Sequence[re.Match[str] | None], grades: Sequence[int]) -> list[float]:

@@ -20,7 +20,9 @@ def environment(**extra):
 def cli(*arguments, cwd, **variables):
     """Runs `eval-pipeline` as users do; the finished process with text output."""
     command = [sys.executable, "-m", "eval_pipeline.cli", *map(str, arguments)]
-    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, env=environment(**variables), check=False, timeout=300)
+    return subprocess.run(
+        command, cwd=cwd, capture_output=True, text=True, env=environment(**variables), check=False, timeout=300
+    )
 
 
 @pytest.fixture(scope="session")

@@ -107,7 +107,9 @@ def compare(project: Project, old: str, new: str, as_json: bool) -> None:
         "is_same_judge",
         "newly_failed",
     ]
-    shown: list[tuple[object, ...]] = [tuple(", ".join(row[c][:8]) if c == "newly_failed" else row[c] for c in columns) for row in rows]
+    shown: list[tuple[object, ...]] = [
+        tuple(", ".join(row[c][:8]) if c == "newly_failed" else row[c] for c in columns) for row in rows
+    ]
     out().print(table(columns, shown))
 
 

@@ -101,7 +101,11 @@ async def _samples(evaluation: Evaluation) -> list[Sample]:
 def _with_claims(whole: Sequence[Sample], metric: Metric, count: int) -> list[Sample]:
     if not metric.decomposes:
         return list(whole)
-    claims = {source: tuple((_text(sample, source) or "?")[:200] for _ in range(count)) for source in metric.decomposes for sample in whole[:1]}
+    claims = {
+        source: tuple((_text(sample, source) or "?")[:200] for _ in range(count))
+        for source in metric.decomposes
+        for sample in whole[:1]
+    }
     return [replace(sample, claims=claims) for sample in whole]
 
 

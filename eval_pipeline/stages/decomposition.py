@@ -25,7 +25,12 @@ def questions(sample: Sample, wanted: Sequence[PartSource]) -> list[Question]:
     """One question per text that is there and not blank; a failed response has none."""
     texts = {PartSource.RESPONSE: None if sample.is_failed else sample.response, PartSource.REFERENCE: sample.reference}
     return [
-        Question(TEMPLATE_ID, {"text": text, "user_input": sample.user_input or ""}, expects=Expects.CLAIMS, part_source=source)
+        Question(
+            TEMPLATE_ID,
+            {"text": text, "user_input": sample.user_input or ""},
+            expects=Expects.CLAIMS,
+            part_source=source,
+        )
         for source in wanted
         if (text := texts.get(source)) and text.strip()
     ]
@@ -55,6 +60,12 @@ def _claims(sample: Sample, asked: Asked, evaluation_id: str) -> list[dict[str, 
         return []
     source = asked.verdict.question.part_source.value
     return [
-        {"evaluation_id": evaluation_id, "item_id": sample.item_id, "source": source, "claim_index": index, "claim": text}
+        {
+            "evaluation_id": evaluation_id,
+            "item_id": sample.item_id,
+            "source": source,
+            "claim_index": index,
+            "claim": text,
+        }
         for index, text in enumerate(asked.verdict.texts)
     ]

@@ -20,6 +20,7 @@ from eval_pipeline.vocabulary import Language
 
 PART_SIZE = 1_000
 """Items per written part: bounds memory whatever the size of the set."""
+STARTED_AT_ONCE = 32
 
 
 def judge_key(identity: ModelIdentity, metric: Metric) -> str | None:
@@ -57,13 +58,16 @@ async def judge(
     """
     for start in range(0, len(samples), PART_SIZE):
         part = samples[start : start + PART_SIZE]
-        work = [
-            (sample.item_id, name, _ask_about(sample, metric, askers[name], on_answer))
-            for sample in part
-            for name, metric in metrics.items()
-            if screen(metric, sample) is None
-        ]
-        answers = await asyncio.gather(*(coroutine for _, _, coroutine in work))
+        work: list[tuple[str, str, asyncio.Task[list[Asked]]]] = []
+        for sample in part:
+            for name, metric in metrics.items():
+                if screen(metric, sample) is None:
+                    task = asyncio.ensure_future(_ask_about(sample, metric, askers[name], on_answer))
+                    work.append((sample.item_id, name, task))
+            if len(work) % STARTED_AT_ONCE < len(metrics):
+                # Lets the first requests go out while the later prompts are still being rendered.
+                await asyncio.sleep(0)
+        answers = await asyncio.gather(*(task for _, _, task in work))
         yield VERDICTS.frame(
             row(asked, item_id, origins[name])
             for (item_id, name, _), answer in zip(work, answers, strict=True)

@@ -26,7 +26,9 @@ def samples(items: pl.DataFrame, responses: pl.DataFrame, rivals: pl.DataFrame |
     """
     answered = {row["item_id"]: row for row in responses.iter_rows(named=True)}
     rival = dict(rivals.select("item_id", "response").iter_rows()) if rivals is not None else {}
-    return [_sample(row, answered.get(row["item_id"]), rival.get(row["item_id"])) for row in items.iter_rows(named=True)]
+    return [
+        _sample(row, answered.get(row["item_id"]), rival.get(row["item_id"])) for row in items.iter_rows(named=True)
+    ]
 
 
 def with_claims(whole: Sequence[Sample], claims: pl.DataFrame, verdicts: pl.DataFrame) -> list[Sample]:
@@ -83,4 +85,3 @@ def _claims(claims: pl.DataFrame) -> dict[str, dict[PartSource, list[str]]]:
     for item_id, source, claim in rows.iter_rows():
         found[item_id][PartSource(source)].append(claim)
     return found
-

@@ -64,7 +64,11 @@ def from_fields(fields: Mapping[str, Any], *, latency_seconds: float | None = No
     told = fields.get("latency_seconds")
     measured = latency_seconds if told is None or problem else float(told)
     if problem or fields.get("error"):
-        return Response(error=short(problem or fields["error"]) or "failed without a reason", latency_seconds=measured, raw=raw[:RAW_LENGTH])
+        return Response(
+            error=short(problem or fields["error"]) or "failed without a reason",
+            latency_seconds=measured,
+            raw=raw[:RAW_LENGTH],
+        )
     return Response(
         clean(fields["response"]), clean(fields.get("retrieved_contexts")), None, measured,
         fields.get("input_tokens"), fields.get("output_tokens"), raw=raw[:RAW_LENGTH],

@@ -1,6 +1,5 @@
 """Bad input gives one clear error, the right exit code, no traceback, and nothing written."""
 
-
 import pytest
 
 GOOD = '{"item_id": "a", "user_input": "What is it?", "reference": "It."}\n'
@@ -39,12 +38,21 @@ def test_a_file_with(what, project, run_cli):
 
 
 def test_all_bad_rows_are_named_not_the_first_only(project, run_cli):
-    (project / "items.jsonl").write_text('{"item_id": "a"}\nnope\n{"item_id": "b", "user_input": "q?"}\n[1]\n', encoding="utf-8")
-    refused(run_cli("dataset", "add", "mine", "items.jsonl", "--tag", "v1", "--message", "m", cwd=project), 2, ":2:", ":4:")
+    (project / "items.jsonl").write_text(
+        '{"item_id": "a"}\nnope\n{"item_id": "b", "user_input": "q?"}\n[1]\n', encoding="utf-8"
+    )
+    refused(
+        run_cli("dataset", "add", "mine", "items.jsonl", "--tag", "v1", "--message", "m", cwd=project), 2, ":2:", ":4:"
+    )
 
 
 def test_a_missing_file(project, run_cli):
-    refused(run_cli("dataset", "add", "mine", "gone.jsonl", "--tag", "v1", "--message", "m", cwd=project), 2, "gone.jsonl", "no such file")
+    refused(
+        run_cli("dataset", "add", "mine", "gone.jsonl", "--tag", "v1", "--message", "m", cwd=project),
+        2,
+        "gone.jsonl",
+        "no such file",
+    )
 
 
 def test_a_version_without_a_message(project, run_cli):
@@ -54,7 +62,12 @@ def test_a_version_without_a_message(project, run_cli):
 
 def test_a_tag_that_is_taken(project, run_cli):
     (project / "items.jsonl").write_text(GOOD, encoding="utf-8")
-    refused(run_cli("dataset", "add", "helpdesk", "items.jsonl", "--tag", "v1", "--message", "m", cwd=project), 2, "v1", "do not move")
+    refused(
+        run_cli("dataset", "add", "helpdesk", "items.jsonl", "--tag", "v1", "--message", "m", cwd=project),
+        2,
+        "v1",
+        "do not move",
+    )
 
 
 def test_an_unknown_metric_names_the_nearest(project, run_cli):
@@ -81,7 +94,10 @@ def test_a_dataset_of_zero_items_blocks(project, run_cli):
 def test_a_judge_that_is_the_system(project, run_cli):
     path = project / "evaluation.yaml"
     text = path.read_text(encoding="utf-8").replace('release: "1.4"', 'release: "1.4"\n    models: [gpt-4o-mini]')
-    text = text.replace("embedded: {provider: embedded}", "embedded: {provider: openai, model: openai/gpt-4o-mini-2024-07-18, base_url: http://127.0.0.1:9}")
+    text = text.replace(
+        "embedded: {provider: embedded}",
+        "embedded: {provider: openai, model: openai/gpt-4o-mini-2024-07-18, base_url: http://127.0.0.1:9}",
+    )
     path.write_text(text, encoding="utf-8")
     refused(run_cli("run", cwd=project), 3, "does not grade itself")
 
@@ -89,7 +105,13 @@ def test_a_judge_that_is_the_system(project, run_cli):
 def test_a_judge_that_floats(project, run_cli):
     path = project / "evaluation.yaml"
     text = path.read_text(encoding="utf-8")
-    path.write_text(text.replace("embedded: {provider: embedded}", "embedded: {provider: openai, model: gpt-4o, base_url: http://127.0.0.1:9}"), encoding="utf-8")
+    path.write_text(
+        text.replace(
+            "embedded: {provider: embedded}",
+            "embedded: {provider: openai, model: gpt-4o, base_url: http://127.0.0.1:9}",
+        ),
+        encoding="utf-8",
+    )
     refused(run_cli("run", cwd=project), 3, "gpt-4o", "allow_floating")
 
 
@@ -102,7 +124,16 @@ def test_a_query_before_anything_was_published(project, run_cli):
     refused(run_cli("query", "select 1", cwd=project), 2, "eval-pipeline run")
 
 
-@pytest.mark.parametrize("sql", ["select * from read_csv('evaluation.yaml')", "copy (select 1) to 'x.csv'", "attach 'x.duckdb'", "set threads = 1", "install httpfs"])
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "select * from read_csv('evaluation.yaml')",
+        "copy (select 1) to 'x.csv'",
+        "attach 'x.duckdb'",
+        "set threads = 1",
+        "install httpfs",
+    ],
+)
 def test_query_reads_the_database_and_nothing_else(sql, finished, run_cli):
     folder, _ = finished
     refused(run_cli("query", sql, cwd=folder), 2, "failed")

@@ -7,13 +7,25 @@ import sys
 import duckdb
 import pytest
 
-COUNTS = ("scored_count", "no_response_count", "invalid_count", "no_claims_count", "not_applicable_count", "not_asked_count")
+COUNTS = (
+    "scored_count",
+    "no_response_count",
+    "invalid_count",
+    "no_claims_count",
+    "not_applicable_count",
+    "not_asked_count",
+)
 
 
 def test_the_demo_evaluates_every_bundled_item(finished):
     _, printed = finished
     whole = [row for row in printed["summaries"] if row["stratum"] == "all"]
-    assert {row["metric"] for row in whole} == {"answer_accuracy", "context_relevance", "faithfulness", "response_groundedness"}
+    assert {row["metric"] for row in whole} == {
+        "answer_accuracy",
+        "context_relevance",
+        "faithfulness",
+        "response_groundedness",
+    }
     assert all(row["item_count"] == 135 for row in whole)
 
 
@@ -33,7 +45,16 @@ def test_the_printed_summary_shows_bounds_interval_worst_tenth_and_rho(finished,
     folder, _ = finished
     again = run_cli("demo", "--dir", folder, cwd=folder)
     assert again.returncode == 0, again.stderr
-    for word in ("answer_accuracy", "95% CI", "if missing", "worst10%", "invalid", "rho", "constructed", "results.duckdb"):
+    for word in (
+        "answer_accuracy",
+        "95% CI",
+        "if missing",
+        "worst10%",
+        "invalid",
+        "rho",
+        "constructed",
+        "results.duckdb",
+    ):
         assert word in again.stdout, word
 
 

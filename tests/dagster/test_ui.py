@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 import urllib.request
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,18 @@ import pytest
 from eval_pipeline.defs import assets
 
 pytestmark = pytest.mark.daemon
-CHAIN = ["golden_items", "responses", "claims", "verdicts", "scores", "summaries", "calibrations", "gate_decisions", "results", "report"]
+CHAIN = [
+    "golden_items",
+    "responses",
+    "claims",
+    "verdicts",
+    "scores",
+    "summaries",
+    "calibrations",
+    "gate_decisions",
+    "results",
+    "report",
+]
 
 
 @pytest.fixture(scope="module")
@@ -24,9 +36,19 @@ def webserver(finished, clean_environment):
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    command = [str(Path(sys.executable).with_name("dagster-webserver")), "-w", "workspace.yaml", "-h", "127.0.0.1", "-p", str(port)]
+    command = [
+        str(Path(sys.executable).with_name("dagster-webserver")),
+        "-w",
+        "workspace.yaml",
+        "-h",
+        "127.0.0.1",
+        "-p",
+        str(port),
+    ]
     environment = clean_environment(DAGSTER_HOME=str(folder / "dagster_home"), EVAL_PROJECT=str(folder))
-    process = subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    process = subprocess.Popen(
+        command, cwd=folder, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    )
     url = f"http://127.0.0.1:{port}"
     try:
         for _ in range(240):
@@ -55,16 +77,21 @@ def test_the_code_location_loads_the_chain_in_order(webserver):
     nodes = ask(webserver, "{ assetNodes { assetKey { path } description dependencyKeys { path } } }")["assetNodes"]
     by_name = {node["assetKey"]["path"][0]: node for node in nodes}
     assert set(by_name) == set(CHAIN)
-    for before, after in zip(CHAIN, CHAIN[1:], strict=False):
+    for before, after in pairwise(CHAIN):
         assert by_name[after]["dependencyKeys"] == [{"path": [before]}]
     assert all(node["description"] for node in nodes)
 
 
 def test_the_run_is_there_and_succeeded(webserver):
-    runs = ask(webserver, "{ runsOrError { ... on Runs { results { status jobName tags { key value } } } } }")["runsOrError"]["results"]
+    runs = ask(webserver, "{ runsOrError { ... on Runs { results { status jobName tags { key value } } } } }")[
+        "runsOrError"
+    ]["results"]
     assert {run["jobName"] for run in runs} == {"evaluate"}
     assert runs[-1]["status"] == "SUCCESS"
-    assert any(tag["key"] == "dagster/partition/configuration" and tag["value"].startswith("aurora@1.4@embedded@") for tag in runs[-1]["tags"])
+    assert any(
+        tag["key"] == "dagster/partition/configuration" and tag["value"].startswith("aurora@1.4@embedded@")
+        for tag in runs[-1]["tags"]
+    )
 
 
 def test_each_asset_tells_its_evaluation_its_rows_and_shows_a_table(webserver, finished):
@@ -90,7 +117,7 @@ def test_check_results_are_there_also_when_they_pass(webserver):
     for check in checks.values():
         assert check["description"]
     runs = ask(webserver, "{ runsOrError { ... on Runs { results { runId } } } }")["runsOrError"]["results"]
-    events = f"""{{ logsForRun(runId: "{runs[-1]['runId']}") {{ ... on EventConnection {{ events {{
+    events = f"""{{ logsForRun(runId: "{runs[-1]["runId"]}") {{ ... on EventConnection {{ events {{
         ... on AssetCheckEvaluationEvent {{ evaluation {{ checkName success }} }} }} }} }} }}"""
     seen = [event["evaluation"] for event in ask(webserver, events)["logsForRun"]["events"] if event]
     assert {"accounting_identity", "invalid_grade_rate", "golden_items_suite"} <= {one["checkName"] for one in seen}

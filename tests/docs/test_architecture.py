@@ -11,12 +11,16 @@ PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
 
 
 def modules_on_disk():
-    found = {p.name for p in (ROOT / "eval_pipeline").iterdir() if p.suffix == ".py" or (p.is_dir() and any(p.glob("*.py")))}
+    found = {
+        p.name for p in (ROOT / "eval_pipeline").iterdir() if p.suffix == ".py" or (p.is_dir() and any(p.glob("*.py")))
+    }
     return {name.removesuffix(".py") for name in found} - {"__init__", "sample", "__pycache__"}
 
 
 def layers():
-    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]["contracts"]
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"][
+        "contracts"
+    ]
     return next(c["layers"] for c in contracts if c["type"] == "layers")
 
 
@@ -36,7 +40,9 @@ def test_the_page_shows_the_layers_of_the_contract():
 
 
 def test_imports_keep_the_contracts():
-    done = subprocess.run([Path(sys.executable).with_name("lint-imports")], cwd=ROOT, capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [Path(sys.executable).with_name("lint-imports")], cwd=ROOT, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stdout + done.stderr
 
 

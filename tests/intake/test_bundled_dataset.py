@@ -51,7 +51,17 @@ def labels() -> dict[tuple[str, str, str], dict]:
 
 
 def test_every_item_has_the_fields_in_order_and_no_id_or_question_occurs_twice(items: list[dict]) -> None:
-    keys = ["item_id", "user_input", "reference", "reference_contexts", "stratum", "cluster_id", "language", "source", "updated_at"]
+    keys = [
+        "item_id",
+        "user_input",
+        "reference",
+        "reference_contexts",
+        "stratum",
+        "cluster_id",
+        "language",
+        "source",
+        "updated_at",
+    ]
     assert all(list(item) == keys for item in items)
     assert len({item["item_id"] for item in items}) == len(items) >= 130
     squeezed = {re.sub(r"\W", "", item["user_input"]).casefold() for item in items}
@@ -138,8 +148,12 @@ def test_faithfulness_is_labelled_for_every_response_that_makes_a_claim(
     fault_of = {(fault["system"], fault["item_id"]): fault["fault"] for fault in faults}
     refusals = {item["item_id"] for item in items if item["stratum"] == "refusal"}
     silent = {key for key, kind in fault_of.items() if kind == "evasive"}
-    silent |= {(system, item_id) for system, item_id in responses if item_id in refusals and (system, item_id) not in fault_of}
-    scored = {(system, item_id): row["score"] for (system, item_id, name), row in labels.items() if name == "faithfulness"}
+    silent |= {
+        (system, item_id) for system, item_id in responses if item_id in refusals and (system, item_id) not in fault_of
+    }
+    scored = {
+        (system, item_id): row["score"] for (system, item_id, name), row in labels.items() if name == "faithfulness"
+    }
     assert set(scored) == {key for key, row in responses.items() if row["error"] is None} - silent
     assert all(0 <= score <= 1 for score in scored.values())
 
@@ -159,7 +173,9 @@ def test_every_hallucination_costs_groundedness_and_every_faultless_answer_is_ri
 def test_aurora_is_the_good_system_and_borealis_the_worse_one(
     items: list[dict], labels: dict[tuple[str, str, str], dict]
 ) -> None:
-    right = Counter(system for (system, _, metric), row in labels.items() if metric == "answer_accuracy" and row["score"] == 4)
+    right = Counter(
+        system for (system, _, metric), row in labels.items() if metric == "answer_accuracy" and row["score"] == 4
+    )
     assert 0.80 <= right["aurora"] / len(items) <= 0.85
     assert 0.60 <= right["borealis"] / len(items) <= 0.65
 

@@ -26,17 +26,41 @@ BROKEN = ["", "no idea", '{"grade": 3}', '{"grade": 9}', "1 or 2", '{"grade": Na
 
 def samples():
     """Twelve items: plain, failed, without contexts, blank, without reference, in two strata."""
-    plain = Sample(user_input="How many days?", response="There are 90 days.", reference="90 days.", retrieved_contexts=("Leave is 90 days.",))
-    kinds = [{}, {"is_failed": True, "response": None}, {"retrieved_contexts": ()}, {"response": "  "}, {"reference": None}, {"retrieved_contexts": None}]
+    plain = Sample(
+        user_input="How many days?",
+        response="There are 90 days.",
+        reference="90 days.",
+        retrieved_contexts=("Leave is 90 days.",),
+    )
+    kinds = [
+        {},
+        {"is_failed": True, "response": None},
+        {"retrieved_contexts": ()},
+        {"response": "  "},
+        {"reference": None},
+        {"retrieved_contexts": None},
+    ]
     return [
-        Sample(**{f: getattr(plain, f) for f in ("user_input", "response", "reference", "retrieved_contexts")} | kinds[n % 6] | {"item_id": f"i{n}"})
+        Sample(
+            **{f: getattr(plain, f) for f in ("user_input", "response", "reference", "retrieved_contexts")}
+            | kinds[n % 6]
+            | {"item_id": f"i{n}"}
+        )
         for n in range(12)
     ]
 
 
 def items(whole):
     return GOLDEN_ITEMS.frame(
-        {"dataset": "d", "dataset_version": "v", "item_id": s.item_id, "user_input": "q", "stratum": "ab"[n % 2], "language": "en", "content_sha256": s.item_id}
+        {
+            "dataset": "d",
+            "dataset_version": "v",
+            "item_id": s.item_id,
+            "user_input": "q",
+            "stratum": "ab"[n % 2],
+            "language": "en",
+            "content_sha256": s.item_id,
+        }
         for n, s in enumerate(whole)
     )
 
@@ -49,7 +73,9 @@ def evaluate(answer):
 
     async def run():
         asker = Asker(ScriptedChat(answer))
-        claims, own = await decomposition.decompose(whole, decomposition.sources(list(metrics.values())), asker, origins[CLAIMS_METRIC])
+        claims, own = await decomposition.decompose(
+            whole, decomposition.sources(list(metrics.values())), asker, origins[CLAIMS_METRIC]
+        )
         claimed = with_claims(whole, claims, own)
         parts = [part async for part in judging.judge(claimed, metrics, dict.fromkeys(NAMES, asker), origins)]
         return claimed, pl.concat([VERDICTS.frame(), own, *parts])
@@ -66,14 +92,20 @@ def reply(request, word):
         return ChatReply("", word)
     if word is not None:
         return word
-    return '{"claims": ["There are 90 days.", "Leave exists."]}' if request.template_id == "claims" else f'{{"grade": {request.grades[-1]}}}'
+    return (
+        '{"claims": ["There are 90 days.", "Leave exists."]}'
+        if request.template_id == "claims"
+        else f'{{"grade": {request.grades[-1]}}}'
+    )
 
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 2**32), st.floats(0, 1), st.lists(st.sampled_from(BROKEN), min_size=1, max_size=4))
 def test_the_identity_holds_whichever_replies_break(seed, share, words):
     draw = random.Random(seed)
-    scores, summaries, _ = evaluate(lambda request: reply(request, draw.choice(words) if draw.random() < share else None))
+    scores, summaries, _ = evaluate(
+        lambda request: reply(request, draw.choice(words) if draw.random() < share else None)
+    )
     assert aggregation.accounting_violations(summaries) == []
     assert scores.height == 12 * len(NAMES)
     assert set(summaries["stratum"]) == {"all", "a", "b"}
@@ -88,7 +120,9 @@ def test_the_identity_holds_whichever_replies_break(seed, share, words):
 def test_losing_replies_never_raises_a_lower_bound(seed):
     draw = random.Random(seed)
     _, whole, _ = evaluate(lambda request: reply(request, None))
-    _, broken, _ = evaluate(lambda request: reply(request, draw.choice(["", Outcome.REFUSED]) if draw.random() < 0.3 else None))
+    _, broken, _ = evaluate(
+        lambda request: reply(request, draw.choice(["", Outcome.REFUSED]) if draw.random() < 0.3 else None)
+    )
     both = whole.join(broken, on=["metric", "stratum"]).drop_nulls(["mean_lower_bound", "mean_lower_bound_right"])
     # A reply that loses claims changes what is asked, so faithfulness is not comparable question by question.
     dual = both.filter(pl.col("metric") != "faithfulness")

@@ -39,5 +39,3 @@ def _loopback():
 def loopback(_loopback):
     _loopback.control()
     return _loopback
-
-

@@ -22,7 +22,14 @@ KNOBS = {
     "seed": 0,
     "logprobs": None,
 }
-STATUS = {200: b"OK", 400: b"Bad Request", 401: b"Unauthorized", 404: b"Not Found", 429: b"Too Many Requests", 500: b"Internal Server Error"}
+STATUS = {
+    200: b"OK",
+    400: b"Bad Request",
+    401: b"Unauthorized",
+    404: b"Not Found",
+    429: b"Too Many Requests",
+    500: b"Internal Server Error",
+}
 
 
 class State:
@@ -44,7 +51,13 @@ STATE = State()
 
 def grade(text):
     """A deterministic allowed grade for a prompt: the reply depends on the question only."""
-    allowed = (0, 2, 4) if re.search(r"0, 2 or 4|0, 2, 4", text) else (0, 1, 2) if re.search(r"0, 1 or 2|0, 1, 2", text) else (0, 1)
+    allowed = (
+        (0, 2, 4)
+        if re.search(r"0, 2 or 4|0, 2, 4", text)
+        else (0, 1, 2)
+        if re.search(r"0, 1 or 2|0, 1, 2", text)
+        else (0, 1)
+    )
     return allowed[int(hashlib.sha256(text.encode()).hexdigest(), 16) % len(allowed)]
 
 
@@ -92,7 +105,12 @@ class Protocol(asyncio.Protocol):
 
     def send(self, status, body, headers=b""):
         if not self.transport.is_closing():
-            head = b"HTTP/1.1 %d %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n%s\r\n" % (status, STATUS[status], len(body), headers)
+            head = b"HTTP/1.1 %d %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\n%s\r\n" % (
+                status,
+                STATUS[status],
+                len(body),
+                headers,
+            )
             self.transport.write(head + body)
 
     def handle(self, head, body):
@@ -132,7 +150,13 @@ class Protocol(asyncio.Protocol):
         request = orjson.loads(body)
         for name in knobs["unsupported"]:
             if name in request:
-                error = {"error": {"message": f"Unsupported parameter: '{name}'", "type": "invalid_request_error", "param": name}}
+                error = {
+                    "error": {
+                        "message": f"Unsupported parameter: '{name}'",
+                        "type": "invalid_request_error",
+                        "param": name,
+                    }
+                }
                 self.send(400, orjson.dumps(error))
                 return
         if knobs["quota_after"] is not None and STATE.answered >= knobs["quota_after"]:
@@ -150,7 +174,9 @@ class Protocol(asyncio.Protocol):
         elif kind == "reset":
             self.transport.abort()
         elif kind == "truncated":
-            self.transport.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 5000\r\n\r\n{\"choices\": [")
+            self.transport.write(
+                b'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 5000\r\n\r\n{"choices": ['
+            )
             self.transport.close()
         elif kind == "malformed":
             self.send(200, b'{"choices": [{"message": ')

@@ -114,7 +114,9 @@ WRITER = """
 
 
 def start(url, name):
-    return subprocess.Popen([sys.executable, "-c", textwrap.dedent(WRITER), url, name], stdout=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(WRITER), url, name], stdout=subprocess.PIPE, text=True
+    )
 
 
 def kill(process):
@@ -129,7 +131,10 @@ def stored(url, name):
     path = url.removeprefix("sqlite:///")
     with sqlite3.connect(path) as connection:
         assert connection.execute("pragma integrity_check").fetchone() == ("ok",)
-        return {int(key.split("-")[1]) for (key,) in connection.execute("select ledger_key from replies where ledger_key like ?", [f"{name}-%"])}
+        return {
+            int(key.split("-")[1])
+            for (key,) in connection.execute("select ledger_key from replies where ledger_key like ?", [f"{name}-%"])
+        }
 
 
 @pytest.mark.parametrize("round_", range(3))

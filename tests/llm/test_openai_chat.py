@@ -18,7 +18,9 @@ REQUEST = ChatRequest("answer_accuracy.1", [{"role": "system", "content": "Grade
 
 def ask(loopback, request=REQUEST, count=1, **options):
     async def run():
-        async with OpenAIChat(MODEL, base_url=loopback.base_url, **{"api_key": "sk-secret", "timeout_seconds": 5, **options}) as chat:
+        async with OpenAIChat(
+            MODEL, base_url=loopback.base_url, **{"api_key": "sk-secret", "timeout_seconds": 5, **options}
+        ) as chat:
             return await asyncio.gather(*(chat.reply(request) for _ in range(count)))
 
     return asyncio.run(run())

@@ -40,7 +40,8 @@ def test_the_date_of_the_lesson_gets_full_marks_from_both_templates() -> None:
 
 
 @pytest.mark.parametrize(
-    "written", ["29 June 2007", "the 29th of June 2007", "2007-06-29", "2007. 6. 29.", "2007년 6월 29일", "Jun 29, 2007"]
+    "written",
+    ["29 June 2007", "the 29th of June 2007", "2007-06-29", "2007. 6. 29.", "2007년 6월 29일", "Jun 29, 2007"],
 )
 def test_a_date_is_the_same_date_in_every_notation(written: str) -> None:
     assert accuracy(written, "June 29, 2007.") == (4, 4)
@@ -48,7 +49,10 @@ def test_a_date_is_the_same_date_in_every_notation(written: str) -> None:
 
 @pytest.mark.parametrize("wrong", ["June 29, 2008", "June 28, 2007", "July 29, 2007", "2008년 6월 29일"])
 def test_another_date_is_graded_zero(wrong: str) -> None:
-    assert accuracy(f"It was released on {wrong}.", "It was released on June 29, 2007.", "When was it released?") == (0, 0)
+    assert accuracy(f"It was released on {wrong}.", "It was released on June 29, 2007.", "When was it released?") == (
+        0,
+        0,
+    )
 
 
 @pytest.mark.parametrize(
@@ -81,7 +85,9 @@ def test_a_number_is_compared_by_its_value(response: str, reference: str) -> Non
     assert accuracy(response, reference) == (4, 4)
 
 
-@pytest.mark.parametrize("response", ["총무팀에 있어.", "총무팀은요", "총무팀에서 보관하고 있습니다.", "열쇠는 총무팀이 보관해."])
+@pytest.mark.parametrize(
+    "response", ["총무팀에 있어.", "총무팀은요", "총무팀에서 보관하고 있습니다.", "열쇠는 총무팀이 보관해."]
+)
 def test_korean_particles_and_honorifics_change_nothing(response: str) -> None:
     assert accuracy(response, "총무팀이 보관합니다.", "공용 차량 열쇠는 어느 팀에서 보관하나요?") == (4, 4)
 
@@ -112,11 +118,16 @@ def test_a_negation_on_one_side_only_is_graded_zero(response: str, reference: st
 
 
 def test_the_same_negation_on_both_sides_gets_full_marks() -> None:
-    assert accuracy("No, it is not encrypted.", "No, the tablet is not encrypted.", "Is the tablet encrypted?") == (4, 4)
+    assert accuracy("No, it is not encrypted.", "No, the tablet is not encrypted.", "Is the tablet encrypted?") == (
+        4,
+        4,
+    )
 
 
 def test_a_partial_answer_gets_less_than_full_marks() -> None:
-    first, second = accuracy("A shift lead may.", "Only a shift lead or the duty manager may raise it.", "Who may raise it?")
+    first, second = accuracy(
+        "A shift lead may.", "Only a shift lead or the duty manager may raise it.", "Who may raise it?"
+    )
     assert 0 < first + second < 8
 
 
@@ -130,7 +141,10 @@ def test_declining_is_right_only_where_the_reference_declines() -> None:
 
 def test_the_two_templates_look_from_two_sides() -> None:
     # Every word of the response is in the reference, yet only part of the reference is said.
-    texts = {"response": "Headsets and mice.", "reference": "Headsets, mice, keyboards, cables, docks and monitors are accessories."}
+    texts = {
+        "response": "Headsets and mice.",
+        "reference": "Headsets, mice, keyboards, cables, docks and monitors are accessories.",
+    }
     assert grade("answer_accuracy.1", **texts) == 4
     assert grade("answer_accuracy.2", **texts) == 2
 
@@ -201,7 +215,9 @@ def test_contexts_may_come_as_a_list_or_as_one_text() -> None:
 
 
 def test_claims_are_the_sentences_of_both_languages_without_refusals_and_questions() -> None:
-    text = "2021. 7. 5.에 합쳐졌습니다. 담당은 이다온입니다! Dr. Smith came at 3.5 km/h. May I help? It works\nsince May."
+    text = (
+        "2021. 7. 5.에 합쳐졌습니다. 담당은 이다온입니다! Dr. Smith came at 3.5 km/h. May I help? It works\nsince May."
+    )
     claims = json.loads(reply_text("claims.1", {"response": text}))["claims"]
     assert claims == [
         "2021. 7. 5.에 합쳐졌습니다.", "담당은 이다온입니다!", "Dr. Smith came at 3.5 km/h.", "It works", "since May.",

@@ -1,6 +1,5 @@
 """Adding a metric is one file plus its prompts."""
 
-
 import polars as pl
 
 from eval_pipeline.metrics import available, declare
@@ -50,12 +49,23 @@ def test_a_file_in_a_folder_is_found_and_keeps_the_contracts(tmp_path):
 def test_a_configured_one_runs_through_the_whole_chain(project, run_cli):
     add_metric(project / "my_metrics")
     path = project / "evaluation.yaml"
-    text = path.read_text(encoding="utf-8").replace("metrics:\n  answer_accuracy: {}", "metric_folders: [my_metrics]\nmetrics:\n  politeness: {gate: false}\n  answer_accuracy: {}")
+    text = path.read_text(encoding="utf-8").replace(
+        "metrics:\n  answer_accuracy: {}",
+        "metric_folders: [my_metrics]\nmetrics:\n  politeness: {gate: false}\n  answer_accuracy: {}",
+    )
     path.write_text(text, encoding="utf-8")
     done = run_cli("run", "--metric", "politeness", "--limit", "8", cwd=project)
     assert done.returncode == 0, done.stderr
     assert "politeness" in done.stdout
-    shown = pl.read_json(run_cli("query", "select status, count(*) as n from scores where metric = 'politeness' group by 1", "--format", "json", cwd=project).stdout.encode())
+    shown = pl.read_json(
+        run_cli(
+            "query",
+            "select status, count(*) as n from scores where metric = 'politeness' group by 1",
+            "--format",
+            "json",
+            cwd=project,
+        ).stdout.encode()
+    )
     assert shown["n"].sum() == 8
 
 

@@ -1,6 +1,5 @@
 """Readers and the publisher never meet: whole files, kept snapshots, and a careless writer who harms nobody."""
 
-import os
 import signal
 import subprocess
 import sys
@@ -21,7 +20,8 @@ from eval_pipeline.tables import CLAIMS, SCORES
 
 def claims(evaluation_id, count):
     return CLAIMS.frame(
-        {"evaluation_id": evaluation_id, "item_id": f"i{n}", "source": "response", "claim_index": 0, "claim": "가나다"} for n in range(count)
+        {"evaluation_id": evaluation_id, "item_id": f"i{n}", "source": "response", "claim_index": 0, "claim": "가나다"}
+        for n in range(count)
     )
 
 
@@ -88,7 +88,7 @@ def test_a_publisher_killed_at_any_moment_leaves_the_old_file_whole(warehouse, d
     process.stdout.close()
     assert count(path) == 3
     publish(warehouse)
-    assert [name for name in os.listdir(path.parent) if name.startswith(".results-")] == []
+    assert list(path.parent.glob(".results-*")) == []
 
 
 def test_the_file_is_written_for_older_clients_too(warehouse):
