@@ -23,7 +23,8 @@
     ├── Refused                           3   the gate's BLOCKED: it could run, and must not
     │   ├── SelfEvaluation
     │   ├── FloatingJudge
-    │   └── EmptyDataset
+    │   ├── EmptyDataset
+    │   └── NoParallelBaseline
     └── Stopped                           5   operational and resumable
         ├── ProviderStopped
         ├── JudgeIdentityMismatch
@@ -208,6 +209,11 @@ class EmptyDataset(Refused):
         "Dataset {name!r} has no items, so there is nothing to evaluate. Add items with `eval-pipeline dataset add`."
     )
     korean = "데이터셋 {name!r}에 항목이 없어 평가할 것이 없습니다. `eval-pipeline dataset add`로 항목을 추가하세요."
+
+
+class NoParallelBaseline(Refused):
+    english = "Judge {judge!r} cannot be accepted: it judged none of the responses that {old} judged. Run it over the stored responses first."
+    korean = "심판 {judge!r}을(를) 승인할 수 없습니다. {old}이(가) 판정한 응답을 하나도 판정하지 않았습니다. 먼저 저장된 응답을 판정하게 하세요."
 
 
 class Stopped(EvalPipelineError):

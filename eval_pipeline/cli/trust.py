@@ -37,7 +37,9 @@ def calibrate(
 
     if pairs is not None:
         raise typer.Exit(
-            trusting.calibrate_pairs(pairs, human_column, judge_column, 0.7 if bar is None else bar, json_)
+            trusting.calibrate_pairs(
+                pairs, human_column, judge_column, annotator_column or [], 0.7 if bar is None else bar, json_
+            )
         )
     raise typer.Exit(trusting.calibrations(project(), judge, metric, json_))
 

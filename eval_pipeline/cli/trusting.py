@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,7 +11,7 @@ import polars as pl
 
 from eval_pipeline.cli.console import LANGUAGE, emit, out, say, t
 from eval_pipeline.cli.querying import table
-from eval_pipeline.errors import LabelsInvalid, UnknownName
+from eval_pipeline.errors import UnknownName
 from eval_pipeline.evaluation import reading as stored
 from eval_pipeline.evaluation.project import Project
 from eval_pipeline.vocabulary import Language, Policy
@@ -20,55 +19,35 @@ from eval_pipeline.vocabulary import Language, Policy
 EXIT = {"pass": 0, "fail": 1, "untested": 3, "inconclusive": 4}
 
 
-def calibrate_pairs(file: Path, human_column: str, judge_column: str, bar: float, as_json: bool) -> int:
-    """Stand-alone: any file of pairs. Missing sides are dropped and counted; text that is no number is an error."""
+def calibrate_pairs(
+    file: Path, human_column: str, judge_column: str, annotator_columns: list[str], bar: float, as_json: bool
+) -> int:
+    """Stand-alone: any file of pairs. A pair with an unusable side is dropped and counted."""
     from eval_pipeline.intake.formats import read_rows
-    from eval_pipeline.stages.calibration import Bar, compare
+    from eval_pipeline.intake.schemas import reach
+    from eval_pipeline.stages import calibration
 
-    rows = read_rows(file)
-    for column in (human_column, judge_column):
-        known = {name for _, row in rows for name in row}
-        if column not in known:
-            raise UnknownName(kind="column", name=column, known=known)
-    problems: list[str] = []
-    human = [_number(row.get(human_column), number, human_column, problems) for number, row in rows]
-    judge = [_number(row.get(judge_column), number, judge_column, problems) for number, row in rows]
-    if problems:
-        raise LabelsInvalid(path=file.name, count=len(problems), problems="\n".join(problems[:50]))
-    result = compare(human, judge, bar=Bar(bar))
-    found = calibration_json(result, judge_column, None)
+    rows = [row for _, row in read_rows(file)]
+
+    def column(path: str) -> list[Any]:
+        cells = [reach(row, path) for row in rows]
+        if all(cell is None for cell in cells):
+            raise UnknownName(kind="column", name=path, known={name for row in rows[:200] for name in row})
+        return cells
+
+    people = [column(name) for name in annotator_columns]
+    found = calibration.calibrate_pairs(
+        column(human_column),
+        column(judge_column),
+        name=judge_column,
+        bar=calibration.Bar(bar),
+        annotators=(people[0], people[1]) if len(people) == 2 else None,
+    )
     if as_json:
-        emit(found)
+        emit(found.report)
     else:
-        _print_calibration(found)
-    return EXIT[found["decision"]]
-
-
-def _number(value: Any, number: int, column: str, problems: list[str]) -> float | None:
-    if value is None or value == "":
-        return None
-    try:
-        if isinstance(value, bool):
-            raise ValueError
-        found = float(value)
-        if not math.isfinite(found):
-            raise ValueError
-    except (TypeError, ValueError):
-        problems.append(f"  {number}: {column}: {value!r} is not a number")
-        return None
-    return found
-
-
-def calibration_json(result: Any, judge: str | None, metric: str | None, human_agreement: Any = None) -> dict[str, Any]:
-    """A calibration under its `--json` keys."""
-    from eval_pipeline.stages.calibration import STATISTICS
-
-    return {
-        "judge": judge, "metric": metric, "pair_count": result.pair_count, "dropped_count": result.dropped_count,
-        **{name: getattr(result, name).to_dict() for name in STATISTICS}, "human_agreement": human_agreement,
-        "decision": str(result.decision), "provisional": result.provisional, "labels_needed": result.labels_needed,
-        "reason": result.reason, "bar": result.bar, "warnings": list(result.warnings),
-    }  # fmt: skip
+        _print_calibration(found.report)
+    return found.exit_code
 
 
 def _print_calibration(found: dict[str, Any]) -> None:
@@ -83,7 +62,14 @@ def _print_calibration(found: dict[str, Any]) -> None:
         + t("ceiling by marginals", "주변분포 상한") + f" {number(found['rho_ceiling_by_marginals']['value'], 3)}")  # fmt: skip
     if found["reason"]:
         say(t("Reason: ", "이유: ") + str(found["reason"]))
-    if found["labels_needed"] and found["decision"] == "inconclusive":
+    if found["human_agreement"] and found["human_agreement"]["value"] is not None:
+        ceiling = found["rho_ceiling_by_human_noise"]["value"]
+        agreed = number(found["human_agreement"]["value"], 4)
+        say(
+            t(f"People agree with each other at rho {agreed}; ceiling by human noise {number(ceiling, 3)}",
+              f"사람끼리의 rho {agreed}, 사람 잡음에 따른 상한 {number(ceiling, 3)}")
+        )  # fmt: skip
+    if found["labels_needed"] and found["decision"] != "pass":
         say(
             t(
                 f"About {found['labels_needed']} labels would settle it if rho is as measured.",
@@ -106,7 +92,9 @@ def calibrations(project: Project, judge: str | None, metric: str | None, as_jso
     columns = ["metric", "judge", "label_provenance", "pair_count", "dropped_count", "spearman_rho", "rho_lower", "rho_upper",
                "bias", "decision", "is_provisional", "labels_needed", "reason"]  # fmt: skip
     if as_json:
-        emit(rows.to_dicts())
+        from eval_pipeline.stages.calibration import report
+
+        emit([report(row) for row in rows.to_dicts()])
     else:
         out().print(table(columns, rows.select(columns).rows()))
     decisions = rows["decision"].to_list()
@@ -227,40 +215,69 @@ def pick(project: Project, metric: str, as_json: bool) -> int:
 
 def compare_judges(project: Project, old: str, new: str, as_json: bool) -> None:
     """The parallel baseline: two evaluations of the same responses."""
-    from eval_pipeline.stages.judge_comparison import compare
-    from eval_pipeline.store.warehouse import Warehouse
-    from eval_pipeline.tables import SCORES
-
-    warehouse = Warehouse(project.warehouse)
-    rows = compare(
-        warehouse.read(SCORES, stored.select(project, old)), warehouse.read(SCORES, stored.select(project, new))
-    )
+    rows = _parallel_baseline(project, stored.select(project, old), stored.select(project, new))
     if as_json:
         emit(rows)
         return
-    columns = ["metric", "n", "mean_shift", "lower", "upper", "equivalent", "quadratic_weighted_kappa", "cvar10_shift"]
-    out().print(table(columns, [tuple(row[name] for name in columns) for row in rows]))
+    columns = [
+        "metric",
+        "n",
+        "mean_shift",
+        "lower",
+        "upper",
+        "equivalent",
+        "quadratic_weighted_kappa",
+        "cvar10_shift",
+        "decision",
+    ]
+    out().print(table(columns, [tuple(row.get(name) for name in columns) for row in rows]))
+
+
+def _parallel_baseline(project: Project, old: str, new: str) -> list[dict[str, Any]]:
+    from eval_pipeline.stages.judge_comparison import compare
+    from eval_pipeline.store.warehouse import Warehouse
+    from eval_pipeline.tables import CALIBRATIONS, SCORES
+
+    warehouse = Warehouse(project.warehouse)
+    mine = warehouse.read(CALIBRATIONS).filter((pl.col("evaluation_id") == new) & (pl.col("stratum") == "all"))
+    calibrated = {row["metric"]: row["decision"] == "pass" for row in mine.to_dicts()}
+    return compare(warehouse.read(SCORES, old), warehouse.read(SCORES, new), is_calibrated=calibrated)
 
 
 def accept(project: Project, selector: str, message: str) -> None:
-    """Logs the decision that makes a judge the judge of record."""
+    """Logs the decision that makes a judge the judge of record; a change of judge needs its parallel baseline first."""
     import json
 
-    from eval_pipeline.errors import MessageRequired
+    from eval_pipeline.errors import MessageRequired, NoParallelBaseline
     from eval_pipeline.store.evidence import accept_judge
 
     if not message.strip():
         raise MessageRequired()
     evaluation_id = stored.select(project, selector)
-    row = stored.evaluations(project).filter(pl.col("evaluation_id") == evaluation_id).to_dicts()[0]
-    for metric, key in json.loads(row["judge_keys"]).items():
-        if key is not None:
-            accept_judge(project.dataset_folder(row["dataset"]), {
-                "judge_key": key, "metric": metric, "judge": row["judge"], "judge_model": row["judge_model"], "message": message,
-                "evaluation_id": evaluation_id, "person": os.environ.get("USER"), "decided_at": datetime.now(UTC).isoformat(),
-            })  # fmt: skip
-    say(t(f"{row['judge']} ({row['judge_model']}) is judge of record: commit datasets/{row['dataset']}/judges.jsonl",
-          f"{row['judge']}({row['judge_model']})이(가) 공식 심판입니다. datasets/{row['dataset']}/judges.jsonl을 커밋하세요"))  # fmt: skip
+    rows = stored.evaluations(project)
+    row = rows.filter(pl.col("evaluation_id") == evaluation_id).to_dicts()[0]
+    keys = {metric: key for metric, key in json.loads(row["judge_keys"]).items() if key is not None}
+    earlier = [
+        other["evaluation_id"]
+        for other in rows.filter((pl.col("system") == row["system"]) & (pl.col("dataset") == row["dataset"])).to_dicts()
+        if any(json.loads(other["judge_keys"]).get(metric) not in {None, key} for metric, key in keys.items())
+    ]
+    shifts = _parallel_baseline(project, earlier[-1], evaluation_id) if earlier else []
+    if earlier and not any(shift["n"] for shift in shifts):
+        raise NoParallelBaseline(judge=row["judge"], old=earlier[-1])
+    by_metric = {shift["metric"]: shift for shift in shifts}
+    for metric, key in keys.items():
+        shift = by_metric.get(metric, {})
+        accept_judge(project.dataset_folder(row["dataset"]), {
+            "judge_key": key, "metric": metric, "judge": row["judge"], "judge_model": row["judge_model"], "message": message,
+            "evaluation_id": evaluation_id, "parallel_baseline": earlier[-1] if earlier else None,
+            **{name: shift.get(name) for name in ("n", "mean_shift", "lower", "upper", "equivalent")},
+            "person": os.environ.get("USER"), "decided_at": datetime.now(UTC).isoformat(),
+        })  # fmt: skip
+    say(
+        t(f"{row['judge']} ({row['judge_model']}) is judge of record: commit datasets/{row['dataset']}/judges.jsonl",
+          f"{row['judge']}({row['judge_model']})이(가) 공식 심판입니다. datasets/{row['dataset']}/judges.jsonl을 커밋하세요")
+    )  # fmt: skip
 
 
 def plan(project: Project) -> None:

@@ -139,7 +139,7 @@ def _row(
 ) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for theirs, ours in names.items():
-        value = _reach(row, theirs)
+        value = reach(row, theirs)
         if value is None or (value == "" and ours not in {"response", "user_input"}):
             continue
         try:
@@ -161,14 +161,18 @@ def _row(
     return found
 
 
-def _reach(row: Mapping[str, Any], path: str) -> Any:
+def reach(row: Mapping[str, Any], path: str) -> Any:
+    """The value at a dotted path, list positions by number (`judge_raw.0.score`); null when there is none."""
     if path in row:
         return row[path]
     value: Any = row
     for part in path.split("."):
-        if not isinstance(value, Mapping) or part not in value:
+        if isinstance(value, Mapping) and part in value:
+            value = value[part]
+        elif isinstance(value, list) and part.isdigit() and int(part) < len(value):
+            value = value[int(part)]
+        else:
             return None
-        value = value[part]
     return value
 
 
