@@ -27,6 +27,13 @@ def calibrate(
     judge_column: Annotated[
         str, typer.Option("--judge-column", help=t("Column of judge scores", "심판 점수 열"))
     ] = "judge",
+    annotator_column: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--annotator-column",
+            help=t("Two columns of single annotators, for the human ceiling", "사람 간 상한을 위한 주석자 열 두 개"),
+        ),
+    ] = None,
     bar: Annotated[
         float | None, typer.Option(min=0, max=0.99, help=t("The bar for rho's lower limit", "rho 하한의 기준"))
     ] = None,
