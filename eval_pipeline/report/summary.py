@@ -49,7 +49,7 @@ def summary_text(view: EvaluationView, language: Language):  # noqa: ANN201 - a 
     parts: list[Any] = [_headline(view), *_reason(view, language), Text()]
     if view.evaluation["is_partial"]:
         parts += [
-            Text(words["partial"].format(reason=_clean(view.evaluation["partial_reason"])), style="yellow"),
+            Text(words["partial"].format(reason=_clean(view.evaluation["partial_reason"], 400)), style="yellow"),
             Text(),
         ]
     parts += [
@@ -64,7 +64,7 @@ def summary_text(view: EvaluationView, language: Language):  # noqa: ANN201 - a 
     worst = view.summaries.filter(pl.col("stratum") == "all")["worst_item_ids"].to_list()
     item = next((ids[0] for ids in worst if ids), None)
     if item is not None:
-        parts.append(Text(words["next"].format(item=_clean(item))))
+        parts.append(Text(words["next"].format(item=_clean(item, 80))))
     return Group(*parts)
 
 
@@ -74,10 +74,12 @@ def _headline(view: EvaluationView):  # noqa: ANN202
     row = view.evaluation
     decision = view.gate.filter(pl.col("rule") == "decision")["verdict"].to_list()
     verdict = decision[0] if decision else "-"
-    what = f"{row['dataset']}@{row['dataset_tag']} · {row['system']} {row['system_release']} · {row['judge']} ({row['judge_model']})"
-    return Text.assemble(
-        (verdict, f"bold {COLOURS.get(verdict, '')}"), f"  {_clean(what)}    {_clean(row['evaluation_id'])}"
-    )
+    names = {
+        name: _clean(row[name], 60)
+        for name in ("dataset", "dataset_tag", "system", "system_release", "judge", "judge_model")
+    }
+    what = "{dataset}@{dataset_tag} · {system} {system_release} · {judge} ({judge_model})".format_map(names)
+    return Text.assemble((verdict, f"bold {COLOURS.get(verdict, '')}"), f"  {what}    {_clean(row['evaluation_id'])}")
 
 
 def _reason(view: EvaluationView, language: Language) -> Sequence[Any]:
@@ -89,7 +91,7 @@ def _reason(view: EvaluationView, language: Language) -> Sequence[Any]:
         (pl.col("rule") == "decision") & ~pl.col("verdict").is_in(["PASS", "PASS_UNPROVEN"])
     ).to_dicts()
     first = (rows[0][evidence] or rows[0]["evidence"]).split("; ")[0] if rows else ""
-    return [Text(_clean(first))] if first else []
+    return [Text(_clean(first, 400))] if first else []
 
 
 def _responses(view: EvaluationView, words: dict[str, Any]) -> str:
@@ -130,7 +132,7 @@ def _numbers(view: EvaluationView, words: dict[str, Any]):  # noqa: ANN202
             "not_asked_count",
         )
         table.add_row(
-            Text(_clean(row["metric"])), *(str(row[name]) for name in counts), number(row["mean"]),
+            Text(_clean(row["metric"], 60)), *(str(row[name]) for name in counts), number(row["mean"]),
             span(row["mean_interval_lower"], row["mean_interval_upper"], 2), span(row["mean_lower_bound"], row["mean_upper_bound"]),
             worst, "–" if row["invalid_share"] is None else f"{row['invalid_share']:.1%}",
         )  # fmt: skip
@@ -183,7 +185,7 @@ def _gate(view: EvaluationView, words: dict[str, Any], language: Language) -> Se
         lines.append(
             Text.assemble(
                 (f"{verdict:<14}", COLOURS.get(row["verdict"], "dim")),
-                f"{name:<24}{_clean(rule_name(row['rule'], names))}: {_clean(row[evidence] or row['evidence'])}",
+                f"{name:<24}{_clean(rule_name(row['rule'], names))}: {_clean(row[evidence] or row['evidence'], 400)}",
             )
         )
     newly = _newly_failed(view, rows, words)
@@ -201,16 +203,16 @@ def _newly_failed(view: EvaluationView, rows: list[dict[str, Any]], words: dict[
     total = max(len(listed), *(one.get("newly_failed_count") or 0 for one in counts))
     strata = view.items.filter(pl.col("item_id").is_in(listed))["stratum"].value_counts(sort=True)
     where = ""
-    if strata.height and strata["count"][0] > 1:
+    if strata.height and 2 * strata["count"][0] > len(listed):
         where = (
             words["in"].format(
                 n=strata["count"][0],
                 all=len(listed),
-                stratum=json.dumps(_clean(strata["stratum"][0]), ensure_ascii=False),
+                stratum=json.dumps(_clean(strata["stratum"][0], 40), ensure_ascii=False),
             )
             + ": "
         )
-    ids = " ".join(_clean(item) for item in listed[:12]) + (" ..." if len(listed) > 12 else "")
+    ids = " ".join(_clean(item, 60) for item in listed[:12]) + (" ..." if len(listed) > 12 else "")
     return words["newly"].format(
         n=total, improved=words["improved"].format(n=improved) if improved else "", where=where, ids=ids
     )
