@@ -51,11 +51,11 @@ def calibrate_pairs(
 
 
 def _print_calibration(found: dict[str, Any]) -> None:
-    from eval_pipeline.report.summary import number, signed
+    from eval_pipeline.report.summary import number, signed, span
 
     rho = found["spearman_rho"]
     word = "PROVISIONAL" if found["provisional"] else found["decision"].upper()
-    say(f"{word}  rho {number(rho['value'], 4)}, " + t("limits", "한계") + f" {number(rho['lower'], 3)}..{number(rho['upper'], 3)}, n {found['pair_count']}"
+    say(f"{word}  rho {number(rho['value'], 4)}, " + t("limits", "한계") + f" {span(rho['lower'], rho['upper'])}, n {found['pair_count']}"
         + t(f" ({found['dropped_count']} dropped)", f" (제외 {found['dropped_count']})"))  # fmt: skip
     say(f"QWK {number(found['quadratic_weighted_kappa']['value'], 3)}, tau-b {number(found['kendall_tau_b']['value'], 3)}, "
         f"bias {signed(found['bias']['value'], 3)}, MAE {number(found['mean_absolute_error']['value'], 3)}, "

@@ -6,9 +6,12 @@ Lossless: text stays text. "2007-06-29", "007", "NA" and "1e5" in a CSV or XLSX 
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import json
 import math
+import re
+import zlib
 from collections.abc import Callable, Iterator
 from datetime import date, datetime, time
 from pathlib import Path
@@ -19,6 +22,9 @@ from eval_pipeline.errors import DatasetInvalid, FileUnreadable, UnknownName
 Row = tuple[int, dict[str, Any]]
 """Line (or row) number from 1, and the fields."""
 
+_ESCAPED = re.compile("_x([0-9A-Fa-f]{4})_")
+"""How OOXML writes characters that XML cannot hold (ECMA-376 part 1, ST_Xstring)."""
+
 
 def read_rows(path: Path) -> list[Row]:
     """All rows of a file, by its suffix.
@@ -28,7 +34,7 @@ def read_rows(path: Path) -> list[Row]:
         UnknownName: its format is not known.
         DatasetInvalid: rows that cannot be read; all of them are named.
     """
-    suffix = path.suffix.lower()
+    suffix = (path.with_suffix("") if path.suffix.lower() == ".gz" else path).suffix.lower()
     if path.is_dir():
         return _arrow_folder(path)
     if not path.exists():
@@ -38,24 +44,25 @@ def read_rows(path: Path) -> list[Row]:
     problems: list[str] = []
     try:
         rows = list(READERS[suffix](path, problems))
-    except OSError as error:
-        raise FileUnreadable(path=path, reason=error.strerror or str(error)) from error
+    except (OSError, EOFError, zlib.error) as error:
+        raise FileUnreadable(path=path, reason=getattr(error, "strerror", None) or str(error)) from error
     if problems:
         raise DatasetInvalid(
-            path=path.name, count=len(problems), problems="\n".join(f"  {path.name}:{p}" for p in problems[:50])
+            path=path.name, count=len(problems), problems="\n".join(f"  {path.name}:{p}" for p in problems)
         )
     return rows
 
 
 def decode(path: Path) -> str:
-    """The file's text: UTF-8 with or without mark, UTF-16 with mark, else cp949.
+    """The file's text, unpacked when it is gzip: UTF-8 with or without mark, UTF-16, else cp949.
 
     Raises:
         FileUnreadable: it is none of these.
     """
     raw = path.read_bytes()
-    encodings = ("utf-16",) if raw.startswith((b"\xff\xfe", b"\xfe\xff")) else ("utf-8-sig", "cp949")
-    for encoding in encodings:
+    if path.suffix.lower() == ".gz":
+        raw = gzip.decompress(raw)
+    for encoding in _encodings(raw):
         try:
             return raw.decode(encoding)
         except UnicodeDecodeError:
@@ -63,13 +70,41 @@ def decode(path: Path) -> str:
     raise FileUnreadable(path=path, reason="its encoding is none of UTF-8, UTF-16 and cp949")
 
 
+def _encodings(raw: bytes) -> tuple[str, ...]:
+    if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return ("utf-16",)
+    # Without a mark, UTF-16 shows by the zero half of its first, ASCII character.
+    unmarked = {b"\x00": "utf-16-be"}.get(raw[:1]) or ("utf-16-le" if raw[1:2] == b"\x00" else None)
+    return (unmarked,) if unmarked else ("utf-8-sig", "cp949")
+
+
 def _refuse_constant(name: str) -> Any:
     raise ValueError(f"{name} is not JSON")
 
 
+def _finite(text: str) -> float:
+    value = float(text)
+    if math.isinf(value):
+        raise ValueError(f"the number {text} is too large")
+    return value
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a field occurs twice in one object")
+    return found
+
+
 def loads(text: str) -> Any:
-    """Strict JSON: NaN and Infinity are errors."""
-    return json.loads(text, parse_constant=_refuse_constant)
+    """Strict JSON: NaN, Infinity, a field given twice and half a surrogate pair are errors, for none can be kept."""
+    value = json.loads(text, parse_constant=_refuse_constant, parse_float=_finite, object_pairs_hook=_once)
+    if "\\ud" in text or "\\uD" in text:
+        try:
+            json.dumps(value, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise ValueError("half of a surrogate pair is no character") from None
+    return value
 
 
 def _jsonl(path: Path, problems: list[str]) -> Iterator[Row]:
@@ -140,14 +175,20 @@ def _xlsx(path: Path, problems: list[str]) -> Iterator[Row]:
 
     try:
         book = load_workbook(path, read_only=True, data_only=True)
-    except (InvalidFileException, zipfile.BadZipFile, KeyError) as error:
+    except (InvalidFileException, zipfile.BadZipFile, KeyError, ValueError, SyntaxError) as error:
         problems.append(f"1: not a spreadsheet: {error}")
         return
     rows = book.worksheets[0].iter_rows(values_only=True)
-    header = [str(name) if name is not None else "" for name in next(rows, ())]
+    header = [_cell(name) for name in next(rows, ())]
+    named = [name for name in header if name]
+    if len(set(named)) < len(named):
+        problems.append("1: a column name occurs twice")
     for number, cells in enumerate(rows, 2):
-        if any(cell is not None for cell in cells):
-            yield number, {name: _cell(value) for name, value in zip(header, cells, strict=False) if name}
+        if not any(cell is not None for cell in cells):
+            continue
+        if any(cell is not None for cell, name in zip(cells, header + [""] * len(cells), strict=False) if not name):
+            problems.append(f"{number}: a cell under no column name")
+        yield number, {name: _cell(value) for name, value in zip(header, cells, strict=False) if name}
     book.close()
 
 
@@ -161,26 +202,269 @@ def _cell(value: Any) -> Any:
         return value.isoformat(" ").removesuffix(" 00:00:00")
     if isinstance(value, date | time):
         return value.isoformat()
-    return value if isinstance(value, str) else str(value)
+    return _ESCAPED.sub(lambda found: chr(int(found[1], 16)), value) if isinstance(value, str) else str(value)
 
 
-def _parquet(path: Path, _: list[str]) -> Iterator[Row]:
+def _parquet(path: Path, problems: list[str]) -> Iterator[Row]:
     import polars as pl
 
-    for number, row in enumerate(pl.read_parquet(path).iter_rows(named=True), 1):
+    try:
+        frame = pl.read_parquet(path, glob=False)
+    except pl.exceptions.PolarsError as error:
+        problems.append(f"1: not a Parquet file: {error}")
+        return
+    for number, row in enumerate(frame.iter_rows(named=True), 1):
         yield number, _plain(row)
 
 
-def _arrow(path: Path, _: list[str]) -> Iterator[Row]:
+def _arrow(path: Path, problems: list[str]) -> Iterator[Row]:
     import pyarrow as pa
 
-    with pa.memory_map(str(path)) as source:
+    with pa.OSFile(str(path)) as source:
         try:
-            table = pa.ipc.open_stream(source).read_all()
-        except pa.ArrowInvalid:
-            table = pa.ipc.open_file(source).read_all()
+            table = _arrow_table(pa, source)
+        except pa.ArrowInvalid as error:
+            problems.append(f"1: not an Arrow file: {error}")
+            return
         for number, row in enumerate(table.to_pylist(), 1):
             yield number, _plain(row)
+
+
+def _arrow_table(pa: Any, source: Any) -> Any:
+    """Hugging Face writes streams, others write files."""
+    try:
+        return pa.ipc.open_stream(source).read_all()
+    except pa.ArrowInvalid:
+        source.seek(0)
+        return pa.ipc.open_file(source).read_all()
+
+
+def _arrow_folder(path: Path) -> list[Row]:
+    """A Hugging Face `save_to_disk` folder: its Arrow files in order; with several splits each row says its own."""
+    files = [file for file in sorted(path.glob("**/*.arrow")) if not file.name.startswith("cache-")]
+    files = files or sorted(path.glob("**/*.parquet"))
+    if not files:
+        raise FileUnreadable(path=path, reason="the folder holds no .arrow or .parquet files")
+    problems: list[str] = []
+    rows: list[dict[str, Any]] = []
+    is_split = len({file.parent for file in files}) > 1
+    for file in files:
+        found = [row for _, row in (_arrow if file.suffix == ".arrow" else _parquet)(file, problems)]
+        rows += [{"split": file.parent.name} | row for row in found] if is_split else found
+    if problems:
+        raise DatasetInvalid(path=path, count=len(problems), problems="\n".join(f"  {p}" for p in problems))
+    return list(enumerate(rows, 1))
+
+
+def _plain(row: dict[str, Any]) -> dict[str, Any]:
+    """NaN of a numeric column is a missing value; a date is its ISO text."""
+    return {name: _plain_value(value) for name, value in row.items()}
+
+
+def _plain_value(value: Any) -> Any:
+    if isinstance(value, float) and math.isnan(value):
+        return None
+    return value.isoformat() if isinstance(value, datetime | date | time) else value
+
+
+READERS:
+        raise UnknownName(kind="file format", name=suffix or path.name, known=READERS)
+    problems: list[str] = []
+    try:
+        rows = list(READERS[suffix](path, problems))
+    except (OSError, EOFError, zlib.error) as error:
+        raise FileUnreadable(path=path, reason=getattr(error, "strerror", None) or str(error)) from error
+    if problems:
+        raise DatasetInvalid(
+            path=path.name, count=len(problems), problems="\n".join(f"  {path.name}:{p}" for p in problems)
+        )
+    return rows
+
+
+def decode(path: Path) -> str:
+    """The file's text, unpacked when it is gzip: UTF-8 with or without mark, UTF-16, else cp949.
+
+    Raises:
+        FileUnreadable: it is none of these.
+    """
+    raw = path.read_bytes()
+    if path.suffix.lower() == ".gz":
+        raw = gzip.decompress(raw)
+    for encoding in _encodings(raw):
+        try:
+            return raw.decode(encoding)
+        except UnicodeDecodeError:
+            continue
+    raise FileUnreadable(path=path, reason="its encoding is none of UTF-8, UTF-16 and cp949")
+
+
+def _encodings(raw: bytes) -> tuple[str, ...]:
+    if raw.startswith((b"\xff\xfe", b"\xfe\xff")):
+        return ("utf-16",)
+    # Without a mark, UTF-16 shows by the zero half of its first, ASCII character.
+    unmarked = {b"\x00": "utf-16-be"}.get(raw[:1]) or ("utf-16-le" if raw[1:2] == b"\x00" else None)
+    return (unmarked,) if unmarked else ("utf-8-sig", "cp949")
+
+
+def _refuse_constant(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if math.isinf(value):
+        raise ValueError(f"the number {text} is too large")
+    return value
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a field occurs twice in one object")
+    return found
+
+
+def loads(text: str) -> Any:
+    """Strict JSON: NaN, Infinity, a field given twice and half a surrogate pair are errors, for none can be kept."""
+    value = json.loads(text, parse_constant=_refuse_constant, parse_float=_finite, object_pairs_hook=_once)
+    if "\\ud" in text or "\\uD" in text:
+        try:
+            json.dumps(value, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise ValueError("half of a surrogate pair is no character") from None
+    return value
+
+
+def _jsonl(path: Path, problems: list[str]) -> Iterator[Row]:
+    # Not splitlines: it cuts at characters that JSON allows inside strings.
+    for number, line in enumerate(decode(path).split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            row = loads(line)
+        except (json.JSONDecodeError, ValueError, RecursionError) as error:
+            problems.append(f"{number}: not JSON: {getattr(error, 'msg', error)}")
+            continue
+        if isinstance(row, dict):
+            yield number, row
+        else:
+            problems.append(f"{number}: a {type(row).__name__}, not an object with fields")
+
+
+def _json(path: Path, problems: list[str]) -> Iterator[Row]:
+    try:
+        whole = loads(decode(path))
+    except (json.JSONDecodeError, ValueError, RecursionError) as error:
+        problems.append(f"1: not JSON: {getattr(error, 'msg', error)}")
+        return
+    if isinstance(whole, dict):
+        lists = [value for value in whole.values() if isinstance(value, list) and value and isinstance(value[0], dict)]
+        whole = lists[0] if len(lists) == 1 else whole
+    if not isinstance(whole, list):
+        problems.append("1: not a list of objects")
+        return
+    for number, row in enumerate(whole, 1):
+        if isinstance(row, dict):
+            yield number, row
+        else:
+            problems.append(f"{number}: a {type(row).__name__}, not an object with fields")
+
+
+def _separated(separator: str) -> Callable[[Path, list[str]], Iterator[Row]]:
+    def read(path: Path, problems: list[str]) -> Iterator[Row]:
+        csv.field_size_limit(2**31 - 1)
+        reader = csv.reader(io.StringIO(decode(path), newline=""), delimiter=separator, strict=True)
+        try:
+            header = next(reader, None)
+            if not header:
+                problems.append("1: no header line")
+                return
+            if len(set(header)) < len(header):
+                problems.append("1: a column name occurs twice")
+                return
+            for cells in reader:
+                if not cells:
+                    continue
+                if len(cells) != len(header):
+                    problems.append(f"{reader.line_num}: {len(cells)} cells where the header has {len(header)}")
+                    continue
+                yield reader.line_num, dict(zip(header, cells, strict=True))
+        except csv.Error as error:
+            problems.append(f"{reader.line_num}: {error}")
+
+    return read
+
+
+def _xlsx(path: Path, problems: list[str]) -> Iterator[Row]:
+    import zipfile
+
+    from openpyxl import load_workbook
+    from openpyxl.utils.exceptions import InvalidFileException
+
+    try:
+        book = load_workbook(path, read_only=True, data_only=True)
+    except (InvalidFileException, zipfile.BadZipFile, KeyError, ValueError, SyntaxError) as error:
+        problems.append(f"1: not a spreadsheet: {error}")
+        return
+    rows = book.worksheets[0].iter_rows(values_only=True)
+    header = [_cell(name) for name in next(rows, ())]
+    named = [name for name in header if name]
+    if len(set(named)) < len(named):
+        problems.append("1: a column name occurs twice")
+    for number, cells in enumerate(rows, 2):
+        if not any(cell is not None for cell in cells):
+            continue
+        if any(cell is not None for cell, name in zip(cells, header + [""] * len(cells), strict=False) if not name):
+            problems.append(f"{number}: a cell under no column name")
+        yield number, {name: _cell(value) for name, value in zip(header, cells, strict=False) if name}
+    book.close()
+
+
+def _cell(value: Any) -> Any:
+    """A spreadsheet cell as text, the way it was typed; an empty one is an empty text."""
+    if value is None:
+        return ""
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    if isinstance(value, datetime):
+        return value.isoformat(" ").removesuffix(" 00:00:00")
+    if isinstance(value, date | time):
+        return value.isoformat()
+    return _ESCAPED.sub(lambda found: chr(int(found[1], 16)), value) if isinstance(value, str) else str(value)
+
+
+def _parquet(path: Path, problems: list[str]) -> Iterator[Row]:
+    import polars as pl
+
+    try:
+        frame = pl.read_parquet(path, glob=False)
+    except pl.exceptions.PolarsError as error:
+        problems.append(f"1: not a Parquet file: {error}")
+        return
+    for number, row in enumerate(frame.iter_rows(named=True), 1):
+        yield number, _plain(row)
+
+
+def _arrow(path: Path, problems: list[str]) -> Iterator[Row]:
+    import pyarrow as pa
+
+    with pa.OSFile(str(path)) as source:
+        try:
+            table = _arrow_table(pa, source)
+        except pa.ArrowInvalid as error:
+            problems.append(f"1: not an Arrow file: {error}")
+            return
+        for number, row in enumerate(table.to_pylist(), 1):
+            yield number, _plain(row)
+
+
+def _arrow_table(pa: Any, source: Any) -> Any:
+    """Hugging Face writes streams, others write files."""
+    try:
+        return pa.ipc.open_stream(source).read_all()
+    except pa.ArrowInvalid:
+        source.seek(0)
+        return pa.ipc.open_file(source).read_all()
 
 
 def _arrow_folder(path: Path) -> list[Row]:

@@ -162,9 +162,13 @@ def _row(
 
 
 def reach(row: Mapping[str, Any], path: str) -> Any:
-    """The value at a dotted path, list positions by number (`judge_raw.0.score`); null when there is none."""
+    """The value at a dotted path (`judge_raw.0.score`) or a JSONPath that begins with `$`; null when there is none."""
     if path in row:
         return row[path]
+    if path.startswith("$"):
+        import jsonpath
+
+        return next(iter(jsonpath.findall(path, dict(row))), None)
     value: Any = row
     for part in path.split("."):
         if isinstance(value, Mapping) and part in value:
