@@ -1,6 +1,7 @@
-"""What GitHub Actions shows: the step summary, and annotations as workflow commands that no text of the data can forge."""
+"""What GitHub Actions shows: the step summary, and annotations as workflow commands that no text of the data can forge.
 
-from __future__ import annotations
+The usual future import is left out: its name is that of the function here.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path

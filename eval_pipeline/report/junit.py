@@ -78,11 +78,10 @@ def _document(cases: list[ET.Element], evaluation_id: str, rows: list[dict[str, 
         "skipped": sum(case.find("skipped") is not None for case in cases),
     }
     numbers = {name: str(count) for name, count in counts.items()}
-    top = ET.Element("testsuites", name="eval-pipeline", time="0", **numbers)
+    top = ET.Element("testsuites", {"name": "eval-pipeline", "time": "0", **numbers})
     when = f"{rows[0]['decided_at']:%Y-%m-%dT%H:%M:%S}" if rows else "1970-01-01T00:00:00"
-    suite = ET.SubElement(
-        top, "testsuite", name=_xml(evaluation_id), timestamp=when, hostname="localhost", time="0", **numbers
-    )
+    about = {"name": _xml(evaluation_id), "timestamp": when, "hostname": "localhost", "time": "0"}
+    suite = ET.SubElement(top, "testsuite", about | numbers)
     properties = ET.SubElement(suite, "properties")
     for name in ("policy", "verdict"):
         if rows:
