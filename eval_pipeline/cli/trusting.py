@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -117,13 +118,13 @@ def gate(
     if junit is not None:
         from eval_pipeline.report.junit import junit_xml
 
-        junit.write_text(junit_xml(rules, evaluation_id, LANGUAGE), encoding="utf-8")
+        junit.write_text(junit_xml(rules, evaluation_id, LANGUAGE, exit_code=decided.exit_code), encoding="utf-8")
     if github:
         from eval_pipeline.report.github import annotations, write_step_summary
         from eval_pipeline.report.markdown import markdown
 
         write_step_summary(
-            markdown(stored.view(project, evaluation_id), LANGUAGE), os.environ.get("GITHUB_STEP_SUMMARY")
+            markdown(replace(stored.view(project, evaluation_id), gate=rules), LANGUAGE), os.environ.get("GITHUB_STEP_SUMMARY")
         )
         for line in annotations(rules, LANGUAGE):
             print(line)

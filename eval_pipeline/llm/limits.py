@@ -41,7 +41,7 @@ class Budget:
 class Pool:
     """Bounds what is in flight to one endpoint: adaptively below `max_in_flight`, and by requests and tokens a minute.
 
-    A 429 halves what may be in flight; every full round of answers lets one more in, up to the bound again.
+    A 429 takes a quarter off what may be in flight; every full round of answers lets one more in, up to the bound again.
     """
 
     def __init__(
@@ -54,6 +54,7 @@ class Pool:
         self._requests = _Rate(requests_per_minute)
         self._tokens = _Rate(tokens_per_minute)
         self._quiet_until = 0.0
+        self._shrunk_at = 0.0
 
     @asynccontextmanager
     async def slot(self, tokens: int = 0) -> AsyncIterator[None]:
@@ -102,12 +103,12 @@ class Pool:
         if self.allowed < self.max_in_flight:
             self.allowed = min(self.max_in_flight, self.allowed + 1 / max(1.0, self.allowed))
 
-    def refused(self, wait_seconds: float) -> None:
-        """The endpoint said 429: halve, and be quiet for as long as it asked (a second at most when it did not say)."""
+    def refused(self) -> None:
+        """The endpoint said 429: a quarter less in flight, once a second at most. Only the refused request waits."""
         now = time.monotonic()
-        if now >= self._quiet_until:
-            self.allowed = max(1.0, self.allowed / 2)
-        self._quiet_until = max(self._quiet_until, now + min(wait_seconds, 60.0))
+        if now - self._shrunk_at >= 1.0:
+            self._shrunk_at = now
+            self.allowed = max(1.0, self.allowed * 0.75)
 
     def remaining(self, requests: int | None, reset_seconds: float | None) -> None:
         """What `x-ratelimit-*` headers say: with nothing left, be quiet until the reset."""

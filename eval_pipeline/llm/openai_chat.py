@@ -126,7 +126,7 @@ class OpenAIChat:
                 elif reply.status in RETRIED and not _quota(reply):
                     failure, detail, wait = Outcome.PROVIDER_ERROR, f"HTTP {reply.status}", _wait(reply)
                     if reply.status == 429:
-                        self._pool.refused(wait if wait is not None else 0.0)
+                        self._pool.refused()
                 else:
                     settled = self._refusal(reply)
                     if settled is None:  # a parameter was dropped; the same question again, at no retry
