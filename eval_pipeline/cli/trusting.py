@@ -24,22 +24,13 @@ def calibrate_pairs(
     file: Path, human_column: str, judge_column: str, annotator_columns: list[str], bar: float, as_json: bool
 ) -> int:
     """Stand-alone: any file of pairs. A pair with an unusable side is dropped and counted."""
-    from eval_pipeline.intake.formats import read_rows
-    from eval_pipeline.intake.schemas import reach
+    from eval_pipeline.intake.pairs import columns
     from eval_pipeline.stages import calibration
 
-    rows = [row for _, row in read_rows(file)]
-
-    def column(path: str) -> list[Any]:
-        cells = [reach(row, path) for row in rows]
-        if all(cell is None for cell in cells):
-            raise UnknownName(kind="column", name=path, known={name for row in rows[:200] for name in row})
-        return cells
-
-    people = [column(name) for name in annotator_columns]
+    human, judge, *people = columns(file, [human_column, judge_column, *annotator_columns])
     found = calibration.calibrate_pairs(
-        column(human_column),
-        column(judge_column),
+        human,
+        judge,
         name=judge_column,
         bar=calibration.Bar(bar),
         annotators=(people[0], people[1]) if len(people) == 2 else None,
