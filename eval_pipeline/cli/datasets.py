@@ -11,7 +11,7 @@ from eval_pipeline.cli.console import emit, out, say, t
 from eval_pipeline.cli.querying import table
 from eval_pipeline.errors import UnknownName
 from eval_pipeline.evaluation.project import Project
-from eval_pipeline.intake import adding
+from eval_pipeline.intake import adding, exporting
 from eval_pipeline.intake import datasets as stored
 
 
@@ -163,5 +163,5 @@ def check(project: Project, name: str, as_json: bool) -> int:
 def export(project: Project, name: str, target: Path) -> None:
     """One version as JSONL, CSV, Parquet or XLSX."""
     dataset, tag = _split(name)
-    count = adding.export(stored.load(_folder(project, dataset), tag).items, target)
+    count = exporting.export(stored.load(_folder(project, dataset), tag).items, target)
     say(t(f"{count} items -> {target}", f"항목 {count}개 -> {target}"))

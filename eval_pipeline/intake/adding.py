@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import csv
-import io
-import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-import polars as pl
-
-from eval_pipeline.errors import DatasetInvalid, MessageRequired, NotWritable, UnknownName
+from eval_pipeline.errors import DatasetInvalid, MessageRequired, UnknownName
 from eval_pipeline.intake import datasets
 from eval_pipeline.intake.formats import read_rows
-from eval_pipeline.intake.schemas import map_rows
-from eval_pipeline.metrics import declare
+from eval_pipeline.intake.schemas import Mapped, map_rows
+from eval_pipeline.metrics import available, declare
 from eval_pipeline.metrics.texts import content_sha256
-from eval_pipeline.stages import versioning
 from eval_pipeline.stages.versioning import slug
 
 
@@ -48,6 +43,19 @@ def parse_mapping(pairs: Sequence[str]) -> dict[str, str]:
     return found
 
 
+def preview(
+    file: Path, mapping: Mapping[str, str], contexts_as: str | None = None, metric: str | None = None
+) -> dict[str, Any]:
+    """What `add` would do with a file: tool, names, item_count, response_count, label counts, kept fields, first rows.
+
+    Raises:
+        UsageError: what `add` would refuse.
+    """
+    mapped = map_rows(file.name, read_rows(file), mapping, contexts_as)
+    labels, unlabelled = _labels(mapped.rows, metric, file.stem, datetime.now(UTC))
+    return _summary(mapped, labels, unlabelled) | {"first_rows": mapped.rows[:3]}
+
+
 def add(folder: Path, file: Path, tag: str, message: str, author: str | None, now: datetime, mapping: Mapping[str, str],
         contexts_as: str | None = None, metric: str | None = None) -> dict[str, Any]:  # fmt: skip
     """Imports a file as the newest version of a dataset.
@@ -61,59 +69,102 @@ def add(folder: Path, file: Path, tag: str, message: str, author: str | None, no
         raise MessageRequired()
     mapped = map_rows(file.name, read_rows(file), mapping, contexts_as)
     items = [{name: row.get(name) for name in datasets.ITEM_FIELDS} for row in mapped.rows]
-    answered = [row for row in mapped.rows if isinstance(row.get("response"), str)]
-    labels = _labels(mapped.rows, metric, file.stem, now)
+    labels, unlabelled = _labels(mapped.rows, metric, file.stem, now)
     entry = datasets.add_version(folder, items, tag, message, author, now)
-    response_file = folder / "responses" / f"{slug(file.stem)}.jsonl"
-    if answered:
-        datasets.write_lines(response_file, [
-            {"item_id": row["item_id"], "response": versioning.nfc(row["response"]),
-             "retrieved_contexts": versioning.nfc(row.get("retrieved_contexts")), "latency_seconds": None, "error": None}
-            for row in answered
-        ])  # fmt: skip
+    done = _summary(mapped, labels, unlabelled)
+    response_file = folder / "responses" / f"{slug(Path(file.name.removesuffix('.gz')).stem)}.jsonl"
+    if done["response_count"]:
+        datasets.write_lines(response_file, _responses(mapped.rows))
     if labels:
         datasets.write_lines(folder / "labels" / f"{slug(tag)}.jsonl", labels)
-    return {
-        "dataset_version": entry["dataset_version"], "item_count": entry["item_count"], "tool": mapped.tool,
-        "names": dict(mapped.names), "response_count": len(answered),
-        "response_file": str(Path("datasets") / folder.name / "responses" / response_file.name) if answered else None,
-        "label_count": len(labels), "label_metric": labels[0]["metric"] if labels else None, "tag": tag,
+    return done | {
+        "dataset_version": entry["dataset_version"], "item_count": entry["item_count"], "tag": tag,
+        "response_file": str(Path("datasets") / folder.name / "responses" / response_file.name) if done["response_count"] else None,
     }  # fmt: skip
 
 
-def _labels(rows: Sequence[Mapping[str, Any]], metric: str | None, stem: str, now: datetime) -> list[dict[str, Any]]:
-    """Label rows of the file's human scores, which are shares in [0, 1] or grades of the metric's label scale."""
-    found, problems = [], []
+def _summary(mapped: Mapped, labels: Sequence[Mapping[str, Any]], unlabelled: Mapping[str, int]) -> dict[str, Any]:
+    return {
+        "tool": mapped.tool, "names": dict(mapped.names), "kept_in_metadata": list(mapped.kept), "item_count": len(mapped.rows),
+        "response_count": sum(isinstance(row.get("response"), str) for row in mapped.rows), "label_count": len(labels),
+        "label_metric": ", ".join(sorted({row["metric"] for row in labels})) or None, "unlabelled": dict(unlabelled),
+    }  # fmt: skip
+
+
+def _responses(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    return [
+        {"item_id": row["item_id"], "response": row["response"], "retrieved_contexts": row.get("retrieved_contexts"),
+         "latency_seconds": None, "error": None}
+        for row in rows if isinstance(row.get("response"), str)
+    ]  # fmt: skip
+
+
+def _labels(
+    rows: Sequence[Mapping[str, Any]], metric: str | None, stem: str, now: datetime
+) -> tuple[list[dict[str, Any]], dict[str, int]]:
+    """Label rows of the file's human scores, and the number of scores that attach to nothing, by reason.
+
+    Whether a metric's scores are grades of its scale or shares is decided on the whole column: a 1 beside a 2 is a grade.
+    """
+    by_metric: dict[str, list[tuple[int, Mapping[str, Any]]]] = {}
+    problems: list[str] = []
+    unlabelled: Counter[str] = Counter()
     for number, row in enumerate(rows, 1):
+        name = metric or row.get("metric")
         if row.get("human_score") is None:
             continue
-        name = metric or row.get("metric")
-        if not name:
+        if name:
+            by_metric.setdefault(name, []).append((number, row))
+        else:
             problems.append(f"  row {number}: a human score without its metric; add --metric NAME")
+    found = []
+    for name, scored in by_metric.items():
+        if metric is None and name not in available():
+            unlabelled[f"there is no metric {name}"] += len(scored)
             continue
-        texts = _texts(row, name)
-        value = float(row["human_score"])
-        if texts is None:
-            continue
-        if not 0 <= value <= 1:
-            scale = declare(name).label_scale
-            if scale is None or value not in scale:
-                problems.append(f"  row {number}: human_score {value:g} is neither in [0, 1] nor a grade of {name}")
-                continue
-            value = (value - scale[0]) / (scale[-1] - scale[0])
-        found.append({
-            "item_id": row["item_id"], "metric": name, "score": row["human_score"], "value": value,
-            "annotator": row.get("annotator") or stem, "provenance": "human", "labelled_at": now.isoformat(),
-            "stratum": row.get("stratum"), "cluster_id": row.get("cluster_id"), "content_sha256": content_sha256(texts), "texts": texts,
-        })  # fmt: skip
+        declared = declare(name)
+        scale = _scale(declared.label_scale, [row["human_score"] for _, row in scored])
+        for number, row in scored:
+            value = _value(row["human_score"], scale)
+            texts = _texts(row, declared.needs)
+            if value is None:
+                problems.append(
+                    f"  row {number}: human_score {row['human_score']:g} is neither in [0, 1] nor a grade of {name}"
+                )
+            elif texts is None:
+                unlabelled[f"a text that {name} needs is missing"] += 1
+            else:
+                found.append(_label(row, name, value, texts, stem, now))
     if problems:
-        raise DatasetInvalid(path="human scores", count=len(problems), problems="\n".join(problems[:50]))
-    return found
+        raise DatasetInvalid(path="human scores", count=len(problems), problems="\n".join(problems))
+    return found, dict(unlabelled)
 
 
-def _texts(row: Mapping[str, Any], metric: str) -> dict[str, Any] | None:
+def _label(
+    row: Mapping[str, Any], metric: str, value: float, texts: Mapping[str, Any], stem: str, now: datetime
+) -> dict[str, Any]:
+    return {
+        "item_id": row["item_id"], "metric": metric, "score": row["human_score"], "value": value,
+        "annotator": row.get("annotator") or stem, "provenance": "human", "labelled_at": now.isoformat(),
+        "stratum": row.get("stratum"), "cluster_id": row.get("cluster_id"), "content_sha256": content_sha256(texts), "texts": texts,
+    }  # fmt: skip
+
+
+def _scale(scale: tuple[int, ...] | None, scores: Sequence[float]) -> tuple[int, ...] | None:
+    """The scale when the column holds its grades, null when it holds shares."""
+    return scale if scale is not None and max(scores) > 1 else None
+
+
+def _value(score: float, scale: tuple[int, ...] | None) -> float | None:
+    """The score on [0, 1]; null when it is off its scale."""
+    if scale is None:
+        return score if 0 <= score <= 1 else None
+    return (score - scale[0]) / (scale[-1] - scale[0]) if score in scale else None
+
+
+def _texts(row: Mapping[str, Any], needs: Sequence[str]) -> dict[str, Any] | None:
     """The fields the metric needs, or null when the row lacks one: such a label attaches to nothing."""
-    texts = {name: versioning.nfc(row.get(name)) for name in declare(metric).needs}
+    texts = {name: row.get(name) for name in needs}
     return None if any(value is None for value in texts.values()) else texts
 
 
@@ -126,63 +177,3 @@ def yaml_snippet(folder: Path, root: Path, done: Mapping[str, Any]) -> str:
             f"  {folder.name}_recorded: {{source: recorded, path: {done['response_file']}, release: {done['tag']}}}",
         ]
     return "\n".join(lines)
-
-
-def export(items: pl.DataFrame, target: Path) -> int:
-    """Writes items to JSONL, JSON, CSV, Parquet or XLSX by the target's suffix; returns how many.
-
-    Raises:
-        UnknownName: another suffix.
-        NotWritable: the target cannot be written.
-    """
-    rows = datasets.canonical(items)
-    names = [name for name in datasets.ITEM_FIELDS if any(name in row for row in rows)]
-    writers = {".jsonl": _to_jsonl, ".json": _to_json, ".csv": _to_csv, ".parquet": _to_parquet, ".xlsx": _to_xlsx}
-    if target.suffix.lower() not in writers:
-        raise UnknownName(kind="file format", name=target.suffix, known=writers)
-    try:
-        target.write_bytes(writers[target.suffix.lower()](rows, names))
-    except OSError as error:
-        raise NotWritable(path=target, reason=error.strerror or str(error)) from error
-    return len(rows)
-
-
-def _to_jsonl(rows: Sequence[Mapping[str, Any]], _: Sequence[str]) -> bytes:
-    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows).encode()
-
-
-def _to_json(rows: Sequence[Mapping[str, Any]], _: Sequence[str]) -> bytes:
-    return json.dumps(rows, ensure_ascii=False, indent=1).encode()
-
-
-def _text(value: Any) -> str:
-    """A cell: lists as JSON, absent as empty."""
-    return "" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def _to_csv(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> bytes:
-    buffer = io.StringIO(newline="")
-    writer = csv.writer(buffer)
-    writer.writerow(names)
-    writer.writerows([_text(row.get(name)) for name in names] for row in rows)
-    return buffer.getvalue().encode()
-
-
-def _to_parquet(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> bytes:
-    schema = {name: pl.List(pl.String) if name == "reference_contexts" else pl.String for name in names}
-    buffer = io.BytesIO()
-    pl.DataFrame([{name: row.get(name) for name in names} for row in rows], schema=schema).write_parquet(buffer)
-    return buffer.getvalue()
-
-
-def _to_xlsx(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> bytes:
-    from openpyxl import Workbook
-
-    book = Workbook(write_only=True)
-    sheet = book.create_sheet("items")
-    sheet.append(list(names))
-    for row in rows:
-        sheet.append([_text(row.get(name)) for name in names])
-    buffer = io.BytesIO()
-    book.save(buffer)
-    return buffer.getvalue()

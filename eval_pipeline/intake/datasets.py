@@ -74,7 +74,7 @@ def read_lines(path: Path) -> list[tuple[int, dict[str, Any]]]:
         else:
             problems.append(f"  {path.name}:{number}: not a JSON object")
     if problems:
-        raise DatasetInvalid(path=path, count=len(problems), problems="\n".join(problems[:50]))
+        raise DatasetInvalid(path=path, count=len(problems), problems="\n".join(problems))
     return rows
 
 
@@ -131,35 +131,69 @@ def load(folder: Path, tag: str = "latest") -> DatasetVersion:
         DatasetNotFound: no such version.
     """
     entries = log(folder)
-    if not entries:
-        raise DatasetNotFound(name=folder.name, version=tag)
-    found = [entries[-1]] if tag == "latest" else [e for e in entries if e["tag"] == tag]
-    found = found or [entry for entry in entries if len(tag) >= 7 and entry["dataset_version"].startswith(tag)]
-    if len(found) != 1:
-        raise DatasetNotFound(name=folder.name, version=tag)
-    entry = found[0]
-    path = folder / "items.jsonl" if entry is entries[-1] else _kept(folder, entry["dataset_version"])
-    rows = [row for _, row in read_lines(path)]
-    items = items_frame(folder.name, rows)
+    entry = _entry(folder, entries, tag)
+    items = _content(folder, entries, entry)
     return DatasetVersion(folder.name, str(items["dataset_version"][0]) if items.height else entry["dataset_version"],
                           entry["tag"], entry["message"], items)  # fmt: skip
 
 
+def _entry(folder: Path, entries: Sequence[dict[str, Any]], tag: str) -> dict[str, Any]:
+    if not entries:
+        raise DatasetNotFound(name=folder.name, version=tag)
+    found = [entries[-1]] if tag == "latest" else [entry for entry in entries if entry["tag"] == tag]
+    found = found or [entry for entry in entries if len(tag) >= 7 and entry["dataset_version"].startswith(tag)][-1:]
+    if len(found) != 1:
+        raise DatasetNotFound(name=folder.name, version=tag)
+    return found[0]
+
+
+def _content(folder: Path, entries: Sequence[Mapping[str, Any]], entry: Mapping[str, Any]) -> pl.DataFrame:
+    path = folder / "items.jsonl" if entry is entries[-1] else _kept(folder, entry["dataset_version"])
+    return items_frame(folder.name, [row for _, row in read_lines(path)])
+
+
 def moved(folder: Path, tag: str) -> list[str]:
-    """What differs between a tag and the content it was given to: dataset, tag, item and fields. Empty when nothing does."""
+    """What differs between a tag and the content it was given to: dataset, tag, item and fields. Empty when nothing does.
+
+    Args:
+        folder: the dataset's.
+        tag: a tag or the beginning of a hash; `latest` looks at all versions.
+    """
+    entries = log(folder)
+    chosen = entries if tag == "latest" else [_entry(folder, entries, tag)]
     found = []
-    for entry in log(folder):
-        now = load(folder, entry["tag"])
-        if tag not in {entry["tag"], "latest"} or now.dataset_version == entry["dataset_version"]:
-            continue
-        kept = _kept(folder, entry["dataset_version"])
-        before = items_frame(folder.name, [row for _, row in read_lines(kept)]) if kept.exists() else None
-        changes = versioning.diff(before, now.items) if before is not None else []
-        names = [
-            f"item {one['item_id']!r} {one['change']} ({', '.join(one['fields'] or ['whole row'])})" for one in changes
-        ]
-        found += [f"{folder.name}@{entry['tag']}: {name} since it was tagged" for name in names or ["content"]]
+    for entry in chosen:
+        now = _content(folder, entries, entry)
+        changes = _moved_items(folder, entries, entry, now)
+        if changes is not None:
+            names = [
+                f"item {one['item_id']!r} {one['change']} ({', '.join(one['fields'] or ['whole row'])})"
+                for one in changes
+            ]
+            found += [f"{folder.name}@{entry['tag']}: {name} since it was tagged" for name in names or ["content"]]
     return found
+
+
+def _moved_items(folder: Path, entries: Sequence[dict[str, Any]], entry: Mapping[str, Any],
+                 now: pl.DataFrame) -> list[dict[str, Any]] | None:  # fmt: skip
+    """Changes since a version was tagged; null when there are none, empty when they cannot be told."""
+    is_intact = versioning.version_sha256(now) == entry["dataset_version"]
+    if entry is not entries[-1]:
+        return None if is_intact else _against_next(folder, entries, entry, now)
+    kept = _kept(folder, entry["dataset_version"])
+    if not kept.exists():
+        return None if is_intact else []
+    before = items_frame(folder.name, [row for _, row in read_lines(kept)])
+    return versioning.diff(before, now, ITEM_FIELDS[1:]) or (None if is_intact else [])
+
+
+def _against_next(folder: Path, entries: Sequence[dict[str, Any]], entry: Mapping[str, Any],
+                  now: pl.DataFrame) -> list[dict[str, Any]]:  # fmt: skip
+    """An old version's own copy was edited: what the log does not know as a change of the version after it."""
+    follower = entries[next(i for i, one in enumerate(entries) if one is entry) + 1]
+    logged = {change["item_id"] for change in follower["changes"]}
+    changes = versioning.diff(_content(folder, entries, follower), now)
+    return [change for change in changes if change["item_id"] not in logged]
 
 
 def _kept(folder: Path, version: str) -> Path:
@@ -189,7 +223,7 @@ def change_rows(folder: Path) -> pl.DataFrame:
         {"dataset": folder.name, "dataset_version": entry["dataset_version"], **change}
         for entry in log(folder)
         for change in entry["changes"]
-    )
+    ).unique(subset=list(DATASET_CHANGES.key), maintain_order=True)
 
 
 def add_version(folder: Path, rows: Sequence[Mapping[str, Any]], tag: str, message: str, author: str | None,
@@ -209,7 +243,7 @@ def add_version(folder: Path, rows: Sequence[Mapping[str, Any]], tag: str, messa
         if entry["tag"] == tag:
             raise TagExists(name=folder.name, tag=tag, version=entry["dataset_version"][:12])
     parent = entries[-1] if entries else None
-    old = load(folder).items if parent else None
+    old = _as_tagged(folder, parent) if parent else None
     entry = {
         "dataset_version": version, "tag": tag, "message": message, "author": author, "created_at": now.astimezone(UTC).isoformat(),
         "parent_version": parent["dataset_version"] if parent else None, "item_count": items.height,
@@ -219,6 +253,12 @@ def add_version(folder: Path, rows: Sequence[Mapping[str, Any]], tag: str, messa
     write_lines(folder / "items.jsonl", canonical(items))
     write_lines(folder / "log.jsonl", [*entries, entry])
     return entry
+
+
+def _as_tagged(folder: Path, entry: Mapping[str, Any]) -> pl.DataFrame:
+    """The newest version as it was tagged: `items.jsonl` may be the very file that is being added, after a merge in git."""
+    kept = _kept(folder, entry["dataset_version"])
+    return items_frame(folder.name, [row for _, row in read_lines(kept if kept.exists() else folder / "items.jsonl")])
 
 
 def canonical(items: pl.DataFrame) -> list[dict[str, Any]]:
@@ -246,7 +286,7 @@ def labels(folder: Path, dataset: str) -> pl.DataFrame:
             else:
                 rows.append(_label(row, dataset))
     if problems:
-        raise DatasetInvalid(path=folder / "labels", count=len(problems), problems="\n".join(problems[:50]))
+        raise DatasetInvalid(path=folder / "labels", count=len(problems), problems="\n".join(problems))
     return HUMAN_LABELS.frame(rows).unique(subset=list(HUMAN_LABELS.key), keep="last", maintain_order=True)
 
 

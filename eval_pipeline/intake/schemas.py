@@ -3,32 +3,48 @@
 from __future__ import annotations
 
 import ast
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from eval_pipeline.errors import DatasetInvalid, UnknownName
-from eval_pipeline.intake.formats import Row
+from eval_pipeline.intake.formats import Row, loads
+from eval_pipeline.stages.versioning import nfc
 
 ITEM_TEXTS = ("item_id", "user_input", "reference", "stratum", "cluster_id", "language", "source", "updated_at")
 LISTS = ("reference_contexts", "retrieved_contexts")
 LABEL_TEXTS = ("metric", "annotator")
 FIELDS = (*ITEM_TEXTS, *LISTS, *LABEL_TEXTS, "response", "human_score")
+OBJECTS = ("inputs", "outputs", "vars", "answers")
+"""Columns whose CSV cells hold a JSON object in the tools that have them."""
+
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """How one tool names our fields. A dotted name reaches into objects.
+    """How one tool names our fields.
 
     Attributes:
         marks: names that together say a file is of this tool.
-        names: our field by theirs.
+        names: our field by theirs. A dotted name reaches into objects and, by number, lists; `x.*` is the only text in x.
+        passages: their names that hold one passage as plain text.
     """
 
     tool: str
     marks: tuple[str, ...]
     names: Mapping[str, str]
+    passages: tuple[str, ...] = ()
+
+
+_QUESTIONS = ("question", "input", "query", "prompt", "user_input", "text", "messages", "*")
+_ANSWERS = ("answer", "output", "expected", "reference", "ground_truth", "response", "*")
+
+
+def _inside(name: str, inner: Sequence[str], ours: str) -> dict[str, str]:
+    return {f"{name}.{one}": ours for one in inner}
 
 
 SCHEMAS = (
@@ -38,19 +54,27 @@ SCHEMAS = (
            "retrieval_context": "retrieved_contexts", "context": "reference_contexts", "name": "item_id"}),
     Schema("deepeval", ("input", "actual_output"), {"input": "user_input", "actual_output": "response",
            "retrieval_context": "retrieved_contexts", "context": "reference_contexts", "name": "item_id"}),
-    Schema("langsmith", ("inputs", "outputs"), {"id": "item_id", "inputs.question": "user_input", "inputs.input": "user_input",
-           "outputs.answer": "reference", "outputs.output": "reference"}),
+    Schema("langsmith", ("inputs", "outputs"), {"id": "item_id", **_inside("inputs", _QUESTIONS, "user_input"),
+           **_inside("outputs", _ANSWERS, "reference")}),
     Schema("langfuse", ("input", "expectedOutput"), {"id": "item_id", "input": "user_input", "expectedOutput": "reference"}),
-    Schema("promptfoo", ("vars",), {"vars.question": "user_input", "vars.query": "user_input", "vars.reference": "reference",
-           "vars.expected": "reference", "description": "item_id"}),
+    Schema("promptfoo", ("vars",), {"description": "item_id", "vars.reference": "reference", "vars.expected": "reference",
+           "assert.0.value": "reference", **_inside("vars", _QUESTIONS, "user_input")}),
+    Schema("promptfoo", ("__expected",), {"question": "user_input", "query": "user_input", "input": "user_input",
+           "prompt": "user_input", "__expected": "reference", "__description": "item_id"}),
     Schema("openai evals", ("input", "ideal"), {"input": "user_input", "ideal": "reference"}),
     Schema("ragas", ("user_input",), {"id": "item_id"}),
     Schema("ragas (old)", ("question", "ground_truth"), {"question": "user_input", "ground_truth": "reference", "answer": "response",
            "contexts": "retrieved_contexts"}),
+    Schema("ragas (old)", ("question", "ground_truths"), {"question": "user_input", "ground_truths": "reference", "answer": "response",
+           "contexts": "retrieved_contexts"}),
     Schema("hugging face qa", ("question", "answers"), {"id": "item_id", "question": "user_input", "answers.text": "reference",
-           "context": "reference_contexts"}),
+           "answers": "reference", "context": "reference_contexts"}, passages=("context",)),
 )  # fmt: skip
 """Checked in order; the first whose marks are all among a file's fields is taken."""
+
+QA_LISTS = Schema("hugging face qa", ("question", "answer"), {"id": "item_id", "question": "user_input", "answer": "reference",
+                  "context": "reference_contexts"}, passages=("context",))  # fmt: skip
+"""Taken when every `answer` is a list of accepted answers; a text could as well be a response."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,53 +85,78 @@ class Mapped:
         tool: whose schema was recognised.
         names: our field by theirs, as used.
         rows: one per input row: item fields, and where present response, retrieved_contexts, human_score, metric, annotator.
+        kept: their names that no field of ours takes; they are kept in `metadata`.
     """
 
     tool: str
     names: Mapping[str, str]
     rows: list[dict[str, Any]] = field(default_factory=list)
+    kept: tuple[str, ...] = ()
 
 
-def recognise(rows: Sequence[Row], given: Mapping[str, str]) -> tuple[str, dict[str, str]]:
-    """The tool and the field mapping of a file; `given` (ours by theirs) overrides.
+def recognise(rows: Sequence[Row], given: Mapping[str, str]) -> tuple[Schema, dict[str, str]]:
+    """The schema and the field mapping of a file; `given` (ours by theirs) overrides.
 
     Raises:
-        UnknownName: a mapping to a field that is not ours.
+        UnknownName: a mapping to a field that is not ours, or from one that the file does not have.
         DatasetInvalid: no schema fits, or `answer` could be reference as well as response.
     """
-    for target in given.values():
+    present = {name for _, row in rows for name in _paths(row)}
+    for theirs, target in given.items():
         if target not in FIELDS:
             raise UnknownName(kind="field", name=target, known=FIELDS)
-    present = {name for _, row in rows[:200] for name in _paths(row)}
-    for schema in SCHEMAS:
-        if all(mark in present or any(name.startswith(mark + ".") for name in present) for mark in schema.marks):
-            names = {theirs: ours for theirs, ours in schema.names.items() if theirs in present}
-            own = {
-                name: name for name in FIELDS if name in present and name not in names and name not in names.values()
-            }
-            taken = set(given.values())
-            kept = {theirs: ours for theirs, ours in (own | names).items() if ours not in taken and theirs not in given}
-            return schema.tool, kept | dict(given)
-    if "user_input" in given.values():
-        own = {name: name for name in FIELDS if name in present and name not in given.values()}
-        return "--map", own | dict(given)
-    hint = (
-        "`answer` may be a reference or a response; say which: --map reference=answer or --map response=answer"
-        if "answer" in present
-        else (
-            f"no known schema has the fields {', '.join(sorted(present)[:20])}; name them: --map user_input=FIELD --map reference=FIELD"
-        )
-    )
-    raise DatasetInvalid(path="mapping", count=1, problems=f"  {hint}")
+        if theirs not in present:
+            raise UnknownName(kind="field of the file", name=theirs, known=present)
+    schema = next((one for one in SCHEMAS if _fits(one, present)), None)
+    if schema is None and _fits(QA_LISTS, present) and all(isinstance(row.get("answer"), list) for _, row in rows):
+        schema = QA_LISTS
+    if schema is None and "user_input" in given.values():
+        schema = Schema("--map", (), {})
+    if schema is None:
+        raise DatasetInvalid(path="mapping", count=1, problems=f"  {_advice(present)}")
+    taken: dict[str, str] = dict(given)
+    own = {name: name for name in FIELDS}
+    for theirs, ours in (own | dict(schema.names)).items():
+        is_there = theirs.removesuffix(".*") in present
+        if (
+            is_there
+            and theirs not in taken
+            and (ours not in taken.values() or _alternative(schema, theirs, taken, given))
+        ):
+            taken[theirs] = ours
+    return schema, taken
+
+
+def _fits(schema: Schema, present: set[str]) -> bool:
+    return all(mark in present for mark in schema.marks)
+
+
+def _alternative(schema: Schema, theirs: str, taken: Mapping[str, str], given: Mapping[str, str]) -> bool:
+    """Whether rows may name a field by either of two names, as `inputs.question` and `inputs.query`."""
+    others = [name for name, ours in taken.items() if ours == schema.names.get(theirs)]
+    return "." in theirs and all("." in name and name not in given for name in others)
+
+
+def _advice(present: set[str]) -> str:
+    if "answer" in present:
+        return "`answer` may be a reference or a response; say which: --map reference=answer or --map response=answer, with --map user_input=FIELD"
+    names = ", ".join(sorted(present)[:20])
+    return f"no known schema has the fields {names}; name them: --map user_input=FIELD --map reference=FIELD"
 
 
 def _paths(row: Mapping[str, Any]) -> list[str]:
     nested = [f"{name}.{inner}" for name, value in row.items() if isinstance(value, dict) for inner in value]
-    return [*row, *nested]
+    listed = [
+        f"{name}.{number}.{inner}"
+        for name, value in row.items() if isinstance(value, list)
+        for number, one in enumerate(value[:1]) if isinstance(one, dict)
+        for inner in one
+    ]  # fmt: skip
+    return [*row, *nested, *listed]
 
 
 def map_rows(name: str, rows: Sequence[Row], given: Mapping[str, str], contexts_as: str | None = None) -> Mapped:
-    """All rows under our names.
+    """All rows under our names, texts in NFC.
 
     Args:
         name: the file, for messages.
@@ -119,9 +168,12 @@ def map_rows(name: str, rows: Sequence[Row], given: Mapping[str, str], contexts_
     """
     if not rows:
         raise DatasetInvalid(path=name, count=1, problems=f"  {name}: no rows")
-    tool, names = recognise(rows, given)
+    rows = [(number, _unpacked(row)) for number, row in rows]
+    schema, names = recognise(rows, given)
     problems: list[str] = []
-    mapped = [_row(number, row, names, contexts_as, problems) for number, row in rows]
+    how = dict.fromkeys(schema.passages, "text") if contexts_as is None else {}
+    reader = _Reader(names, frozenset(given), how, contexts_as, name.lower().endswith((".csv", ".tsv")))
+    mapped = [reader.read(number, row, problems) for number, row in rows]
     ids: dict[str, int] = {}
     for (number, _), row in zip(rows, mapped, strict=True):
         if not row.get("item_id"):
@@ -130,78 +182,167 @@ def map_rows(name: str, rows: Sequence[Row], given: Mapping[str, str], contexts_
         if first != number:
             problems.append(f"{number}: item_id: {row['item_id']!r} is also on line {first}")
     if problems:
-        raise DatasetInvalid(path=name, count=len(problems), problems="\n".join(f"  {name}:{p}" for p in problems[:50]))
-    return Mapped(tool, names, mapped)
+        raise DatasetInvalid(path=name, count=len(problems), problems="\n".join(f"  {name}:{p}" for p in problems))
+    used = {theirs.split(".")[0] for theirs in names} | {"metadata"}
+    return Mapped(schema.tool, names, mapped, tuple(sorted({key for _, row in rows for key in row} - used)))
 
 
-def _row(
-    number: int, row: Mapping[str, Any], names: Mapping[str, str], contexts_as: str | None, problems: list[str]
-) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for theirs, ours in names.items():
-        value = reach(row, theirs)
-        if value is None or (value == "" and ours not in {"response", "user_input"}):
-            continue
-        try:
-            found[ours] = _typed(ours, value, contexts_as)
-        except ValueError as error:
-            problems.append(f"{number}: {theirs}: {error}")
-    if not isinstance(found.get("user_input"), str) or not found["user_input"].strip():
-        if not any(p.startswith(f"{number}: ") for p in problems):
+def _unpacked(row: dict[str, Any]) -> dict[str, Any]:
+    """Cells of a table that hold a JSON object, as objects."""
+    found = {}
+    for name in OBJECTS:
+        value = row.get(name)
+        if isinstance(value, str) and value.lstrip().startswith("{"):
+            try:
+                found[name] = loads(value)
+            except ValueError:
+                continue
+    return row | found if found else row
+
+
+@dataclass(frozen=True, slots=True)
+class _Reader:
+    """Reads rows under one mapping."""
+
+    names: Mapping[str, str]
+    given: frozenset[str]
+    passages: Mapping[str, str]
+    contexts_as: str | None
+    is_table: bool
+
+    def read(self, number: int, row: Mapping[str, Any], problems: list[str]) -> dict[str, Any]:
+        """One row under our names; what is wrong with it goes to `problems`."""
+        found: dict[str, Any] = {}
+        reshaped: set[str] = set()
+        before = len(problems)
+        for theirs, ours in self.names.items():
+            value = _reach(row, theirs)
+            if value is None or ours in found or (value == "" and ours not in {"response", "user_input"}):
+                continue
+            if self.is_table and isinstance(value, str) and "content_sha256" in row:
+                value = bare(value)
+            try:
+                typed = nfc(self._typed(theirs, ours, value))
+            except ValueError as error:
+                problems.append(f"{number}: {theirs}: {error}")
+                continue
+            if typed is None:
+                continue
+            found[ours] = typed
+            is_same = found[ours] == value or isinstance(value, str) or ours in {"human_score", "item_id"}
+            reshaped |= set() if is_same else {theirs.split(".")[0]}
+        if not str(found.get("user_input") or "").strip() and len(problems) == before:
             problems.append(f"{number}: user_input: there is no question")
-    if found.get("language") not in {None, "ko", "en"}:
-        problems.append(f"{number}: language: {found['language']!r} is neither ko nor en")
-    rest = {
-        key: value
-        for key, value in row.items()
-        if key not in names and key not in {name.split(".")[0] for name in names}
-    }
-    if rest:
-        found["metadata"] = json.dumps(rest, ensure_ascii=False, sort_keys=True, default=str)
-    return found
+        if found.get("language") not in {None, "ko", "en"}:
+            problems.append(f"{number}: language: {found['language']!r} is neither ko nor en")
+        try:
+            self._keep_rest(row, found, reshaped)
+        except ValueError as error:
+            problems.append(f"{number}: {error}")
+        return found
+
+    def _keep_rest(self, row: Mapping[str, Any], found: dict[str, Any], reshaped: set[str]) -> None:
+        """What no field takes goes to `metadata`, as does the original of what changed its shape or its Unicode form."""
+        rest = _metadata(row.get("metadata"))
+        plain = {name for name in self.names if name in row} - reshaped
+        rest |= {
+            key: value for key, value in row.items() if key not in plain and key not in {"metadata", "content_sha256"}
+        }
+        for theirs in plain:
+            if isinstance(row[theirs], str) and not row[theirs].isascii() and nfc(row[theirs]) != row[theirs]:
+                raw = hashlib.sha256(row[theirs].encode()).hexdigest()
+                rest.setdefault("raw_sha256", {})[self.names[theirs]] = raw
+        if found.get("response") is None and found.get("retrieved_contexts"):
+            rest["retrieved_contexts"] = found["retrieved_contexts"]
+        if rest:
+            found["metadata"] = json.dumps(rest, ensure_ascii=False, sort_keys=True, default=str, allow_nan=False)
+
+    def _typed(self, theirs: str, ours: str, value: Any) -> Any:
+        if ours in LISTS:
+            return contexts(value, self.passages.get(theirs, self.contexts_as))
+        if ours == "human_score":
+            return number_of(value)
+        value = _as_text(ours, value)
+        if isinstance(value, str):
+            return value
+        if ours in {"item_id", "cluster_id", "stratum"} and isinstance(value, int) and not isinstance(value, bool):
+            return str(value)
+        if theirs in self.given and isinstance(value, dict | list):
+            return json.dumps(value, ensure_ascii=False)
+        if "." in theirs and theirs not in self.given:
+            return None  # a guess that does not hold for this row; the whole object is in its metadata
+        raise ValueError(f"{type(value).__name__} where text belongs")
 
 
-def reach(row: Mapping[str, Any], path: str) -> Any:
-    """The value at a dotted path (`judge_raw.0.score`) or a JSONPath that begins with `$`; null when there is none."""
+def _metadata(value: Any) -> dict[str, Any]:
+    """The metadata column of an export of ours is JSON; another tool's is an object or plain text."""
+    if isinstance(value, str) and value.lstrip().startswith("{"):
+        try:
+            value = loads(value)
+        except ValueError:
+            return {"metadata": value}
+    return dict(value) if isinstance(value, Mapping) else {} if value in (None, "") else {"metadata": value}
+
+
+def bare(text: str) -> str:
+    """A cell of our own CSV export without the apostrophe that keeps a spreadsheet from running it as a formula."""
+    return text[1:] if text.startswith("'") and text.lstrip("'")[:1] in FORMULA_STARTS else text
+
+
+def inert(text: str) -> str:
+    """The cell for a CSV export: what a spreadsheet would run, or `bare` would strip, gets an apostrophe in front."""
+    return f"'{text}" if text.lstrip("'")[:1] in FORMULA_STARTS and text else text
+
+
+def _reach(row: Mapping[str, Any], path: str) -> Any:
     if path in row:
         return row[path]
-    if path.startswith("$"):
-        import jsonpath
-
-        return next(iter(jsonpath.findall(path, dict(row))), None)
     value: Any = row
     for part in path.split("."):
-        if isinstance(value, Mapping) and part in value:
-            value = value[part]
-        elif isinstance(value, list) and part.isdigit() and int(part) < len(value):
+        if part == "*" and isinstance(value, Mapping):
+            texts = [one for one in value.values() if isinstance(one, str)]
+            return texts[0] if len(texts) == 1 else None
+        if isinstance(value, list) and part.isdigit() and int(part) < len(value):
             value = value[int(part)]
+        elif isinstance(value, Mapping) and part in value:
+            value = value[part]
         else:
             return None
     return value
 
 
-def _typed(name: str, value: Any, contexts_as: str | None) -> Any:
-    if name in LISTS:
-        return contexts(value, contexts_as)
-    if name == "human_score":
+def number_of(value: Any) -> float:
+    """A score as it may be written: 4, 4.0, "4.0".
+
+    Raises:
+        ValueError: it is no finite number.
+    """
+    try:
         if isinstance(value, bool) or not isinstance(value, int | float | str):
-            raise ValueError(f"{value!r} is not a number")
-        try:
-            return float(value)
-        except ValueError:
-            raise ValueError(f"{value!r} is not a number") from None
-    if name == "user_input" and isinstance(value, list) and value and all(isinstance(one, dict) for one in value):
-        return "\n".join(str(one.get("content", "")) for one in value if one.get("role") == "user") or str(
-            value[-1].get("content", "")
-        )
-    if name == "user_input" and isinstance(value, dict) and len(value) == 1:
-        value = next(iter(value.values()))
+            raise ValueError
+        found = float(value)
+        if not abs(found) < float("inf"):
+            raise ValueError
+    except ValueError:
+        raise ValueError(f"{value!r} is not a number") from None
+    return found
+
+
+def _as_text(name: str, value: Any) -> Any:
+    """Chat messages as the user's words, an object of one text as that text, accepted answers side by side."""
+    if (
+        name in {"user_input", "response"}
+        and isinstance(value, list)
+        and value
+        and all(isinstance(one, dict) for one in value)
+    ):
+        asked = [str(one.get("content", "")) for one in value if one.get("role", one.get("type")) in {"user", "human"}]
+        return "\n".join(asked) or str(value[-1].get("content", ""))
+    if isinstance(value, dict):
+        texts = [one for one in value.values() if isinstance(one, str)]
+        return texts[0] if len(texts) == 1 else value
     if name == "reference" and isinstance(value, list) and value and all(isinstance(one, str) for one in value):
-        return value[0] if len(value) == 1 else " | ".join(value)
-    if isinstance(value, bool) or not isinstance(value, str):
-        if name in {"item_id", "cluster_id", "stratum"} and isinstance(value, int):
-            return str(value)
-        raise ValueError(f"{type(value).__name__} where text belongs")
+        return " | ".join(dict.fromkeys(value))
     return value
 
 

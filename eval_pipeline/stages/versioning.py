@@ -40,7 +40,7 @@ def _sha256(value: Any) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def diff(old: pl.DataFrame | None, new: pl.DataFrame) -> list[dict[str, Any]]:
+def diff(old: pl.DataFrame | None, new: pl.DataFrame, compared: Sequence[str] = CONTENT_FIELDS) -> list[dict[str, Any]]:
     """Row-level changes, by id: `{item_id, change, fields}`; fields is null unless changed."""
     before = {} if old is None else {row["item_id"]: row for row in old.iter_rows(named=True)}
     after = {row["item_id"]: row for row in new.iter_rows(named=True)}
@@ -50,14 +50,16 @@ def diff(old: pl.DataFrame | None, new: pl.DataFrame) -> list[dict[str, Any]]:
             found.append({"item_id": item_id, "change": "added", "fields": None})
         elif item_id not in after:
             found.append({"item_id": item_id, "change": "removed", "fields": None})
-        elif fields := changed_fields(before[item_id], after[item_id]):
+        elif fields := changed_fields(before[item_id], after[item_id], compared):
             found.append({"item_id": item_id, "change": "changed", "fields": fields})
     return found
 
 
-def changed_fields(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[str]:
-    """Names of the content fields that differ."""
-    return [name for name in CONTENT_FIELDS if before[name] != after[name]]
+def changed_fields(
+    before: Mapping[str, Any], after: Mapping[str, Any], compared: Sequence[str] = CONTENT_FIELDS
+) -> list[str]:
+    """Names of the fields that differ."""
+    return [name for name in compared if before[name] != after[name]]
 
 
 def stratum_counts(items: pl.DataFrame) -> dict[str, int]:

@@ -11,6 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from eval_pipeline.intake import datasets
+from eval_pipeline.metrics import declare
+from eval_pipeline.metrics.texts import content_sha256
+
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "datasets" / "helpdesk"
 SYSTEMS = ("aurora", "borealis")
@@ -44,7 +48,7 @@ def faults() -> list[dict]:
 
 @pytest.fixture(scope="module")
 def labels() -> dict[tuple[str, str, str], dict]:
-    rows = read("labels/constructed.jsonl")
+    rows = [row | {"system": row["note"].removeprefix("system ")} for row in read("labels/constructed.jsonl")]
     keyed = {(row["system"], row["item_id"], row["metric"]): row for row in rows}
     assert len(keyed) == len(rows), "a response is labelled twice for one metric"
     return keyed
@@ -135,7 +139,8 @@ def test_labels_are_complete_on_scale_and_say_that_they_are_constructed(
         assert set(scored) == answered
         assert {row["score"] for row in scored.values()} == scale
     for row in labels.values():
-        assert list(row) == ["item_id", "system", "metric", "score", "annotator", "provenance"]
+        assert set(row["texts"]) == set(declare(row["metric"]).needs)
+        assert row["content_sha256"] == content_sha256(row["texts"])
         assert (row["annotator"], row["provenance"]) == ("construction", "constructed")
 
 
@@ -200,3 +205,11 @@ def test_a_response_that_orders_the_judge_about_is_labelled_zero(
 def test_the_package_carries_the_same_files_as_the_repository() -> None:
     sample = ROOT / "eval_pipeline" / "sample"
     assert (sample / "items.jsonl").read_bytes() == (FOLDER / "items.jsonl").read_bytes()
+
+
+def test_it_is_a_dataset_of_the_product_with_an_unmoved_tag_and_readable_labels() -> None:
+    version = datasets.load(FOLDER, "v1")
+    assert version.items.height == 135
+    assert datasets.moved(FOLDER, "v1") == []
+    labels = datasets.labels(FOLDER, "helpdesk")
+    assert set(labels["provenance"]) == {"constructed"}
