@@ -12,7 +12,6 @@ import polars as pl
 
 from eval_pipeline.cli.console import LANGUAGE, emit, out, say, t
 from eval_pipeline.cli.querying import table
-from eval_pipeline.errors import UnknownName
 from eval_pipeline.evaluation import reading as stored
 from eval_pipeline.evaluation.project import Project
 from eval_pipeline.vocabulary import Language, Policy
@@ -115,7 +114,8 @@ def gate(
         from eval_pipeline.report.markdown import markdown
 
         write_step_summary(
-            markdown(replace(stored.view(project, evaluation_id), gate=rules), LANGUAGE), os.environ.get("GITHUB_STEP_SUMMARY")
+            markdown(replace(stored.view(project, evaluation_id), gate=rules), LANGUAGE),
+            os.environ.get("GITHUB_STEP_SUMMARY"),
         )
         for line in annotations(rules, LANGUAGE):
             print(line)
