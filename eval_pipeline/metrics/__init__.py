@@ -16,7 +16,7 @@ from eval_pipeline import prompts
 from eval_pipeline.errors import UnknownName
 from eval_pipeline.metrics.declaration import Metric
 
-_SHARED = {"declaration", "inputs", "combination", "texts"}
+_SHARED = {"claim_support", "combination", "declaration", "inputs", "normalisation", "texts"}
 
 
 def available(metric_folders: Sequence[Path] = ()) -> dict[str, ModuleType]:

@@ -132,7 +132,7 @@ def gwet_ac2(
             reason="perfect_association", details={"pa": pa, "pe": pe, "level_count": q},
         )  # fmt: skip
     return Stat(
-        name=name, value=value, n=n, n_dropped=table.n_dropped, lower=max(-1.0, value - half),
+        name=name, value=value, n=n, n_dropped=table.n_dropped, lower=min(value, max(-1.0, value - half)),
         upper=min(1.0, value + half),
         level=level, sided="two", method="gwet_linearised", estimand="population",
         status="ok" if n >= 20 else "low_precision", reason=None if n >= 20 else "n_too_small",

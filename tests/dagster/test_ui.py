@@ -102,7 +102,7 @@ def test_each_asset_tells_its_evaluation_its_rows_and_shows_a_table(webserver, f
     first = {entry["label"]: entry for entry in made[-1]["metadataEntries"]}
     assert first["evaluation_id"]["text"] == printed["evaluation_id"]
     assert first["dagster/row_count"]["intValue"] == len(printed["summaries"])
-    assert "answer&#95;accuracy" in first["rows"]["mdStr"]
+    assert "faithfulness" in first["rows"]["mdStr"]
 
 
 def test_check_results_are_there_also_when_they_pass(webserver):
