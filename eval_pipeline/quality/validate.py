@@ -5,6 +5,9 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -24,21 +27,62 @@ def validate(table: Table, frame: pl.DataFrame) -> list[Finding]:
     """
     if frame.is_empty():
         return []
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with _quiet():
+        result = _run(_context(), table, frame)
+    return [found for one in result.results if (found := _finding(one, frame)) is not None]
+
+
+def data_docs(table: Table, frame: pl.DataFrame, folder: Path) -> Path:
+    """Writes the suite's result over these rows as Great Expectations data docs; returns the page to open."""
+    with _quiet():
         import great_expectations as gx
 
-        context = gx.get_context(mode="ephemeral")
-        context.variables.progress_bars = {"globally": False}  # pyright: ignore[reportAttributeAccessIssue]
-        suite = context.suites.add(gx.ExpectationSuite(name=table.name, expectations=_expectations(table)))
-        rows = frame.to_pandas()
-        batch = (
-            context.data_sources.add_pandas("rows")
-            .add_dataframe_asset(table.name)
-            .add_batch_definition_whole_dataframe("all")
+        context = _context()
+        store = {"class_name": "TupleFilesystemStoreBackend", "base_directory": str(folder.resolve())}
+        site = {
+            "class_name": "SiteBuilder",
+            "store_backend": store,
+            "site_index_builder": {"class_name": "DefaultSiteIndexBuilder"},
+        }
+        context.add_data_docs_site("local", site)
+        definition = context.validation_definitions.add(
+            gx.ValidationDefinition(name=table.name, data=_batch(context, table), suite=_suite(context, table))
         )
-        result = batch.get_batch({"dataframe": rows}).validate(suite, result_format="COMPLETE")
-    return [found for one in result.results if (found := _finding(one, frame)) is not None]
+        gx.Checkpoint(name=table.name, validation_definitions=[definition]).run({"dataframe": frame.to_pandas()})
+        context.build_data_docs(site_names=["local"])
+    return folder / "index.html"
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Great Expectations warns of its own deprecated parts, and prints progress bars."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
+
+
+def _context() -> Any:
+    import great_expectations as gx
+
+    context = gx.get_context(mode="ephemeral")
+    context.variables.progress_bars = {"globally": False}  # pyright: ignore[reportAttributeAccessIssue]
+    return context
+
+
+def _suite(context: Any, table: Table) -> Any:
+    import great_expectations as gx
+
+    return context.suites.add(gx.ExpectationSuite(name=table.name, expectations=_expectations(table)))
+
+
+def _batch(context: Any, table: Table) -> Any:
+    asset = context.data_sources.add_pandas("rows").add_dataframe_asset(table.name)
+    return asset.add_batch_definition_whole_dataframe("all")
+
+
+def _run(context: Any, table: Table, frame: pl.DataFrame) -> Any:
+    batch = _batch(context, table).get_batch({"dataframe": frame.to_pandas()})
+    return batch.validate(_suite(context, table), result_format="COMPLETE")
 
 
 def _expectations(table: Table) -> list[Any]:
@@ -50,6 +94,15 @@ def _expectations(table: Table) -> list[Any]:
         )
         for column in table.columns
         if not column.is_nullable
+    ]
+    derived += [
+        gxe.ExpectColumnValuesToBeInSet(
+            column=column.name,
+            value_set=list(column.allowed),
+            meta={"rule": f"{column.name} is a known word", "severity": "error"},
+        )
+        for column in table.columns
+        if column.allowed
     ]
     own = f"eval_pipeline.quality.suites.{table.name}"
     return derived + (importlib.import_module(own).rules() if importlib.util.find_spec(own) else [])
