@@ -25,6 +25,7 @@
     │   ├── FloatingJudge
     │   ├── EmptyDataset
     │   └── NoParallelBaseline
+    ├── Defect                            70  the pipeline's own fault
     └── Stopped                           5   operational and resumable
         ├── ProviderStopped
         ├── JudgeIdentityMismatch
@@ -68,6 +69,14 @@ class EvalPipelineError(Exception):
 def nearest(name: str, known: Iterable[str]) -> str:
     """The known name closest to a mistyped one, or an empty string when none is close."""
     return next(iter(difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)), "")
+
+
+class Defect(EvalPipelineError):
+    """Something that the pipeline should have foreseen and did not."""
+
+    exit_code = 70
+    english = "This is a defect of eval-pipeline, not of your data: {kind}: {detail}. Set EVAL_TRACEBACK=1 to see where, and report it."
+    korean = "데이터가 아니라 eval-pipeline의 결함입니다: {kind}: {detail}. EVAL_TRACEBACK=1로 위치를 보고 알려 주세요."
 
 
 class UsageError(EvalPipelineError):

@@ -5,6 +5,7 @@ Nothing heavier than typer and rich is imported before a verb runs, so `--help` 
 
 from __future__ import annotations
 
+import os
 import sys
 
 
@@ -12,7 +13,7 @@ def main() -> None:
     """Entry point of `eval-pipeline`: turns the error family into one message and its exit code, never a traceback."""
     from eval_pipeline.cli.app import app
     from eval_pipeline.cli.console import fail
-    from eval_pipeline.errors import EvalPipelineError, Interrupted, NotWritable
+    from eval_pipeline.errors import Defect, EvalPipelineError, Interrupted, NotWritable
 
     try:
         app()
@@ -24,3 +25,7 @@ def main() -> None:
         sys.exit(fail(NotWritable(path=error.filename or "?", reason=error.strerror or str(error))))
     except BrokenPipeError:
         sys.exit(141)
+    except Exception as error:
+        if os.environ.get("EVAL_TRACEBACK"):
+            raise
+        sys.exit(fail(Defect(kind=type(error).__name__, detail=str(error)[:500])))

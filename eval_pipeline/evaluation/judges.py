@@ -8,7 +8,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
 from eval_pipeline.chat import ChatModel, EmbeddingModel
-from eval_pipeline.config import JudgeConfig
+from eval_pipeline.config import JudgeConfig, SystemConfig
 from eval_pipeline.errors import JudgeMisconfigured
 from eval_pipeline.evaluation.project import Project
 from eval_pipeline.llm.limits import Budget
@@ -102,6 +102,22 @@ def build_judge(name: str, config: JudgeConfig, project: Project, budget: Budget
         transport_retries=config.transport_retries,
         returns=config.returns,
         budget=budget,
+    )
+
+
+def system_model(name: str, config: SystemConfig, environment: Mapping[str, str]) -> ChatModel | None:
+    """The chat model of a system of source `openai`, without ledger: `refresh` must ask it anew. Null for other sources."""
+    if config.source != "openai" or config.model is None:
+        return None
+    from eval_pipeline.llm.openai_chat import OpenAIChat
+
+    return OpenAIChat(
+        config.model,
+        base_url=expand(config.base_url, environment, name),
+        api_key=_key(name, config.api_key_env, config.base_url, environment),
+        max_in_flight=config.max_in_flight,
+        timeout_seconds=config.timeout_seconds,
+        transport_retries=config.retries,
     )
 
 

@@ -17,7 +17,7 @@ from eval_pipeline.chat import ModelIdentity
 from eval_pipeline.config import MetricConfig, SystemConfig
 from eval_pipeline.errors import EmptyDataset, Stopped
 from eval_pipeline.evaluation import evidence, trust
-from eval_pipeline.evaluation.judges import Bench, Limits, build_judge, open_bench
+from eval_pipeline.evaluation.judges import Bench, Limits, build_judge, open_bench, system_model
 from eval_pipeline.evaluation.partitions import configuration_key
 from eval_pipeline.evaluation.progress import Progress, Silent
 from eval_pipeline.evaluation.project import Project
@@ -144,7 +144,9 @@ class Evaluation:
         """What the system answers now, or answered before where responses are reused."""
         config, items = self.system_config, self.items()
         reused = self._earlier_responses(items)
-        source = build_source(self.system, config, self.project.root, self.project.environment)
+        environment = self.project.environment
+        model = system_model(self.system, config, environment)
+        source = build_source(self.system, config, self.project.root, environment, chat_model=model)
         self.progress.begin("responses", items.height)
         with Journal(self.project.local / "journal" / f"{self.evaluation_id}.jsonl") as journal:
             frame = asyncio.run(
