@@ -6,7 +6,7 @@ UV := $(shell command -v uv 2>/dev/null)
 STAMP := $(VENV)/.installed
 DEV_STAMP := $(VENV)/.installed-dev
 
-.PHONY: demo test test-all check fix dev bench simulate lock schema docs local-llm clean
+.PHONY: demo test test-all check fix dev bench simulate lock schema local-llm clean
 
 demo: $(STAMP)            ## the whole chain on the bundled dataset: no key, no network
 	$(BIN)/eval-pipeline demo
@@ -67,6 +67,9 @@ $(STAMP): requirements.lock pyproject.toml | $(VENV)/bin/python
 $(DEV_STAMP): requirements-dev.lock $(STAMP)
 	$(INSTALL) --no-deps --require-hashes -r requirements-dev.lock
 	touch $@
+
+schema: $(STAMP)          ## the JSON Schema that editors complete evaluation.yaml with
+	$(BIN)/python -c "import json; from eval_pipeline.config import json_schema; print(json.dumps(json_schema(), indent=1, ensure_ascii=False, sort_keys=True))" > docs/evaluation.schema.json
 
 clean:
 	rm -rf $(VENV) dist

@@ -72,11 +72,13 @@ def _dataset(project: Project, name: str) -> str:
 
 def _system(project: Project, name: str, online: bool, show: int) -> str:
     from eval_pipeline.evaluation import trust
+    from eval_pipeline.evaluation.judges import system_model
     from eval_pipeline.intake import datasets
     from eval_pipeline.systems.source import build_source, release
 
     config = project.config.systems[project.config.system_name(name)]
-    source = build_source(name, config, project.root, project.environment)
+    model = system_model(name, config, project.environment)
+    source = build_source(name, config, project.root, project.environment, chat_model=model)
     remarks = trust.admit(project, name, [project.config.judge_name()])
     text = t(
         f"{config.source}, release {release(config, project.environment)}",
@@ -91,7 +93,8 @@ def _system(project: Project, name: str, online: bool, show: int) -> str:
 
     async def ask() -> list[str]:
         try:
-            return [repr(await source.respond(item)) for item in items.iter_rows(named=True)]
+            answers = [await source.respond(item) for item in items.iter_rows(named=True)]
+            return [f"{answer}\n  raw: {str(answer.raw)[:2000]}" for answer in answers]
         finally:
             await source.aclose()
 
