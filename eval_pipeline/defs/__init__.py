@@ -1,4 +1,4 @@
-"""The only home of Dagster: assets, checks, partitions, jobs, schedules, sensors and resources. No logic."""
+"""The only home of Dagster: assets, checks, partitions, jobs, schedules and resources. No logic."""
 
 import warnings
 
