@@ -116,5 +116,5 @@ def _by_min_hash(sets: Sequence[frozenset[str]], threshold: float, _: Components
     encoded: Iterable[list[bytes]] = ([gram.encode() for gram in one] for one in sets)
     for number, sketch in enumerate(MinHash.generator(encoded, num_perm=64)):
         for other in index.query(sketch):
-            yield other, number
+            yield int(str(other)), number
         index.insert(number, sketch, check_duplication=False)
