@@ -1,5 +1,6 @@
 """Runs one evaluation in this process, recorded in the project's Dagster instance."""
 
+import logging
 import os
 import socket
 from collections.abc import Iterator
@@ -8,10 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import dagster as dg
+from dagster._core.errors import DagsterExecutionInterruptedError
 from filelock import FileLock
 
 from eval_pipeline.defs.partitions import key, register
 from eval_pipeline.defs.resources import ProjectResource, run_config
+from eval_pipeline.errors import Interrupted
 from eval_pipeline.evaluation.progress import Progress, Silent
 from eval_pipeline.evaluation.project import Project
 from eval_pipeline.evaluation.steps import Options
@@ -72,11 +75,16 @@ def evaluate(project: Project, target: Target, options: Options, progress: Progr
     tags = {PROCESS_TAG: f"{socket.gethostname()}:{os.getpid()}"} | (
         {EVALUATION_TAG: evaluation_id} if evaluation_id else {}
     )
+    # An interruption inside a callback is logged there with a traceback before it gets here as one message.
+    logging.getLogger("asyncio").setLevel(logging.CRITICAL + 1)
     with instance(project) as opened:
         register(opened, partition)
-        result = job.execute_in_process(
-            instance=opened, partition_key=partition, run_config=run_config(options), tags=tags, raise_on_error=True
-        )
+        try:
+            result = job.execute_in_process(
+                instance=opened, partition_key=partition, run_config=run_config(options), tags=tags, raise_on_error=True
+            )
+        except (DagsterExecutionInterruptedError, KeyboardInterrupt):
+            raise Interrupted from None
         made = result.get_asset_materialization_events()
         return next(str(event.materialization.metadata["evaluation_id"].value) for event in made
                     if "evaluation_id" in event.materialization.metadata)  # fmt: skip
