@@ -10,6 +10,7 @@ datasets/<name>/
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -159,18 +160,36 @@ def moved(folder: Path, tag: str) -> list[str]:
         folder: the dataset's.
         tag: a tag or the beginning of a hash; `latest` looks at all versions.
     """
+    return [
+        f"{folder.name}@{one['tag']}: "
+        + (f"item {one['item_id']!r} {one['change']} ({', '.join(one['fields'] or ['whole row'])})" if one["item_id"] else "content")
+        + " since it was tagged"
+        for one in edits(folder, tag)
+    ]  # fmt: skip
+
+
+def edits(folder: Path, tag: str) -> list[dict[str, Any]]:
+    """The same as rows: `{tag, item_id, change, fields}`; item_id is null when the item cannot be told."""
     entries = log(folder)
     chosen = entries if tag == "latest" else [_entry(folder, entries, tag)]
-    found = []
+    found: list[dict[str, Any]] = []
     for entry in chosen:
-        now = _content(folder, entries, entry)
-        changes = _moved_items(folder, entries, entry, now)
-        if changes is not None:
-            names = [
-                f"item {one['item_id']!r} {one['change']} ({', '.join(one['fields'] or ['whole row'])})"
-                for one in changes
-            ]
-            found += [f"{folder.name}@{entry['tag']}: {name} since it was tagged" for name in names or ["content"]]
+        changes = _moved_items(folder, entries, entry, _content(folder, entries, entry))
+        unknown = [] if changes is None else [{"item_id": None, "change": "changed", "fields": None}]
+        found += [{"tag": entry["tag"], **change} for change in changes or unknown]
+    return found
+
+
+def source_hashes(root: Path, items: pl.DataFrame) -> dict[str, str]:
+    """sha256 of the source documents that are files of the project, by `source`; only of items that keep such a hash."""
+    sources = (
+        items.filter(pl.col("metadata").str.contains('"source_sha256"', literal=True))["source"].drop_nulls().unique()
+    )
+    found = {}
+    for source in sources:
+        path = (root / source).resolve()
+        if path.is_relative_to(root.resolve()) and path.is_file():
+            found[source] = hashlib.sha256(path.read_bytes()).hexdigest()
     return found
 
 
