@@ -131,29 +131,23 @@ def diff(project: Project, name: str, old: str, new: str, as_json: bool) -> None
 
 
 def check(project: Project, name: str, as_json: bool) -> int:
-    """Content against its tag, then the row suite; 1 when something is an error."""
-    from eval_pipeline.quality.validate import validate
-    from eval_pipeline.tables import GOLDEN_ITEMS
+    """Everything that can be wrong with a version; 1 when something is an error."""
+    from eval_pipeline.evaluation import dataset_check
 
     dataset, tag = _split(name)
     folder = _folder(project, dataset)
-    version = stored.load(folder, tag)
-    rows = [{"severity": "error", "rule": "content is as tagged", "message": text, "count": 1, "item_ids": []}
-            for text in stored.moved(folder, tag)]  # fmt: skip
-    rows += [
-        {"severity": found.severity, "rule": found.rule, "message": t(found.message, found.message_ko), "count": found.count,
-         "item_ids": list(found.item_ids)}
-        for found in validate(GOLDEN_ITEMS, version.items)
+    found = dataset_check.check(project, dataset, folder, tag, datetime.now(UTC).date())
+    rows = [
+        {"severity": one.severity, "rule": one.rule, "message": t(one.message, one.message_ko), "count": one.count,
+         "item_ids": list(one.item_ids)}
+        for one in found
     ]  # fmt: skip
     if as_json:
         emit(rows)
     elif not rows:
-        say(
-            t(
-                f"{dataset}@{version.tag}: nothing found in {version.items.height} items.",
-                f"{dataset}@{version.tag}: 항목 {version.items.height}개에서 문제를 찾지 못했습니다.",
-            )
-        )
+        version = stored.load(folder, tag)
+        say(t(f"{dataset}@{version.tag}: nothing found in {version.items.height} items.",
+              f"{dataset}@{version.tag}: 항목 {version.items.height}개에서 문제를 찾지 못했습니다."))  # fmt: skip
     else:
         for row in rows:
             say(f"{row['severity']:<8} {row['message']}  {' '.join(row['item_ids'][:20])}")
