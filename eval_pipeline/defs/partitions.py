@@ -15,12 +15,15 @@ EVALUATIONS = dg.MultiPartitionsDefinition({"dataset_version": DATASET_VERSIONS,
 
 def key(project: Project, dataset: str, tag: str, system: str, judge: str) -> dg.MultiPartitionKey:
     """The partition of one dataset version and one configuration as they are now."""
-    version = datasets.load(project.dataset_folder(dataset), tag)
+    folder = project.dataset_folder(dataset)
+    version = datasets.load(folder, tag)
+    # The hash as tagged: content edited since then is evaluated under its tag's key, and blocked by the gate.
+    tagged = dict(datasets.version_rows(folder).select("tag", "dataset_version").iter_rows())
     current = release(project.config.systems[system], project.environment)
     scoring = project.config.scoring_sha256(system, judge)
     return dg.MultiPartitionKey(
         {
-            "dataset_version": dataset_key(dataset, version.tag, version.dataset_version),
+            "dataset_version": dataset_key(dataset, version.tag, tagged[version.tag]),
             "configuration": configuration_key(system, current, judge, scoring),
         }
     )

@@ -1,0 +1,53 @@
+"""A worse system and an edited dataset, at the command line."""
+
+import json
+
+import pytest
+
+
+@pytest.fixture
+def baseline(project, run_cli):
+    """A project with one evaluation, pinned."""
+    assert run_cli("run", cwd=project).returncode == 0
+    assert run_cli("gate", "pin", cwd=project).returncode == 0
+    return project
+
+
+def rules(done):
+    return json.loads(done.stdout)["gate"]["rules"]
+
+
+def test_a_worse_release_is_a_proven_regression_shown_though_the_judge_blocks(baseline, run_cli):
+    path = baseline / "datasets" / "helpdesk" / "responses" / "aurora.jsonl"
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    for row in rows[::5]:
+        row["response"] = "I do not know."
+    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
+    config = baseline / "evaluation.yaml"
+    config.write_text(config.read_text(encoding="utf-8").replace('release: "1.4"', 'release: "1.5"'), encoding="utf-8")
+    done = run_cli("run", "--gate", "pr", "--json", cwd=baseline)
+    assert done.returncode == 3, done.stderr
+    proven = [
+        rule for rule in rules(done) if rule["rule"].startswith("regression") and rule["metric"] == "answer_accuracy"
+    ]
+    assert {rule["verdict"] for rule in proven} == {"FAIL"}
+    assert "en-faq-01" in proven[0]["item_ids"]
+
+
+def test_an_unchanged_release_is_no_regression(baseline, run_cli):
+    found = rules(run_cli("run", "--json", cwd=baseline))
+    assert {rule["verdict"] for rule in found if rule["rule"].startswith("regression")} <= {"PASS", "PASS_UNPROVEN"}
+
+
+def test_a_one_character_edit_after_tagging_blocks_and_names_dataset_tag_item_and_field(baseline, run_cli):
+    path = baseline / "datasets" / "helpdesk" / "items.jsonl"
+    path.write_text(path.read_text(encoding="utf-8").replace("locked out", "locked oot", 1), encoding="utf-8")
+    done = run_cli("run", "--gate", "pr", "--json", cwd=baseline)
+    assert done.returncode == 3, done.stderr
+    (rotten,) = [rule for rule in rules(done) if rule["rule"] == "dataset"]
+    assert rotten["verdict"] == "BLOCKED"
+    for word in ("helpdesk@v1", "en-faq-01", "user_input"):
+        assert word in rotten["evidence"]
+    checked = run_cli("dataset", "check", "helpdesk", cwd=baseline)
+    assert checked.returncode == 1
+    assert "en-faq-01" in checked.stdout
