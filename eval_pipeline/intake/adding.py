@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
+import tempfile
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from eval_pipeline.errors import DatasetInvalid, MessageRequired, UnknownName
 from eval_pipeline.intake import datasets
-from eval_pipeline.intake.formats import read_rows
-from eval_pipeline.intake.schemas import Mapped, map_rows
+from eval_pipeline.intake.formats import check_readable, iterate
+from eval_pipeline.intake.schemas import Plan, plan
 from eval_pipeline.metrics import available, declare
 from eval_pipeline.metrics.texts import content_sha256
 from eval_pipeline.stages.versioning import slug
@@ -51,56 +53,96 @@ def preview(
     Raises:
         UsageError: what `add` would refuse.
     """
-    mapped = map_rows(file.name, read_rows(file), mapping, contexts_as)
-    labels, unlabelled = _labels(mapped.rows, metric, file.stem, datetime.now(UTC))
-    return _summary(mapped, labels, unlabelled) | {"first_rows": mapped.rows[:3]}
+    check_readable(file)
+    planned = plan(file.name, iterate(file), mapping, contexts_as)
+    first: list[dict[str, Any]] = []
+    with tempfile.TemporaryFile() as answers:
+        intake = _Intake(answers)
+        for row in intake.items(planned.rows(iterate(file))):
+            first += [row] if len(first) < 3 else []
+    labels, unlabelled = _labels(intake.scored, metric, file.stem, datetime.now(UTC))
+    return _summary(planned, intake, labels, unlabelled) | {"first_rows": first}
 
 
 def add(folder: Path, file: Path, tag: str, message: str, author: str | None, now: datetime, mapping: Mapping[str, str],
-        contexts_as: str | None = None, metric: str | None = None) -> dict[str, Any]:  # fmt: skip
-    """Imports a file as the newest version of a dataset.
+        contexts_as: str | None = None, metric: str | None = None, progress: Callable[[int, int], None] | None = None) -> dict[str, Any]:  # fmt: skip
+    """Imports a file as the newest version of a dataset, row by row: twice read, never held whole.
 
     A response column becomes `responses/<file name>.jsonl`, a human-score column `labels/<tag>.jsonl`.
+
+    Args:
+        progress: told (rows done, rows in all) now and then.
 
     Raises:
         UsageError: nothing was written, and why.
     """
     if not message.strip():
         raise MessageRequired()
-    mapped = map_rows(file.name, read_rows(file), mapping, contexts_as)
-    items = [{name: row.get(name) for name in datasets.ITEM_FIELDS} for row in mapped.rows]
-    labels, unlabelled = _labels(mapped.rows, metric, file.stem, now)
-    entry = datasets.add_version(folder, items, tag, message, author, now)
-    done = _summary(mapped, labels, unlabelled)
-    response_file = folder / "responses" / f"{slug(Path(file.name.removesuffix('.gz')).stem)}.jsonl"
-    if done["response_count"]:
-        datasets.write_lines(response_file, _responses(mapped.rows))
+    check_readable(file)
+    planned = plan(file.name, iterate(file), mapping, contexts_as)
+    with tempfile.TemporaryFile() as answers:
+        intake = _Intake(answers)
+        labels: list[dict[str, Any]] = []
+        unlabelled: dict[str, int] = {}
+
+        def rows() -> Iterator[dict[str, Any]]:
+            for number, row in enumerate(intake.items(planned.rows(iterate(file))), 1):
+                if progress is not None and (number % 1_000 == 0 or number == planned.row_count):
+                    progress(number, planned.row_count)
+                yield row
+            # Before the version is written, so that a bad score leaves nothing behind.
+            found, missing = _labels(intake.scored, metric, file.stem, now)
+            labels.extend(found)
+            unlabelled.update(missing)
+
+        entry = datasets.add_version(folder, rows(), tag, message, author, now)
+        response_file = folder / "responses" / f"{slug(Path(file.name.removesuffix('.gz')).stem)}.jsonl"
+        if intake.response_count:
+            answers.seek(0)
+            datasets.write_lines(response_file, map(json.loads, answers))
     if labels:
         datasets.write_lines(folder / "labels" / f"{slug(tag)}.jsonl", labels)
-    return done | {
+    return _summary(planned, intake, labels, unlabelled) | {
         "dataset_version": entry["dataset_version"], "item_count": entry["item_count"], "tag": tag,
-        "response_file": str(Path("datasets") / folder.name / "responses" / response_file.name) if done["response_count"] else None,
+        "response_file": str(Path("datasets") / folder.name / "responses" / response_file.name) if intake.response_count else None,
     }  # fmt: skip
 
 
-def _summary(mapped: Mapped, labels: Sequence[Mapping[str, Any]], unlabelled: Mapping[str, int]) -> dict[str, Any]:
+class _Intake:
+    """Takes mapped rows apart: items pass, responses go to a file, rows with a human score are kept."""
+
+    def __init__(self, answers: IO[bytes]) -> None:
+        self._answers = answers
+        self.response_count = 0
+        self.scored: list[tuple[int, dict[str, Any]]] = []
+
+    def items(self, rows: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+        for number, row in enumerate(rows, 1):
+            if isinstance(row.get("response"), str):
+                self._answers.write((json.dumps(_response(row), ensure_ascii=False) + "\n").encode())
+                self.response_count += 1
+            if row.get("human_score") is not None:
+                self.scored.append((number, row))
+            yield row
+
+
+def _summary(
+    planned: Plan, intake: _Intake, labels: Sequence[Mapping[str, Any]], unlabelled: Mapping[str, int]
+) -> dict[str, Any]:
     return {
-        "tool": mapped.tool, "names": dict(mapped.names), "kept_in_metadata": list(mapped.kept), "item_count": len(mapped.rows),
-        "response_count": sum(isinstance(row.get("response"), str) for row in mapped.rows), "label_count": len(labels),
+        "tool": planned.tool, "names": dict(planned.names), "kept_in_metadata": list(planned.kept), "item_count": planned.row_count,
+        "response_count": intake.response_count, "label_count": len(labels),
         "label_metric": ", ".join(sorted({row["metric"] for row in labels})) or None, "unlabelled": dict(unlabelled),
     }  # fmt: skip
 
 
-def _responses(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    return [
-        {"item_id": row["item_id"], "response": row["response"], "retrieved_contexts": row.get("retrieved_contexts"),
-         "latency_seconds": None, "error": None}
-        for row in rows if isinstance(row.get("response"), str)
-    ]  # fmt: skip
+def _response(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {"item_id": row["item_id"], "response": row["response"], "retrieved_contexts": row.get("retrieved_contexts"),
+            "latency_seconds": None, "error": None}  # fmt: skip
 
 
 def _labels(
-    rows: Sequence[Mapping[str, Any]], metric: str | None, stem: str, now: datetime
+    rows: Sequence[tuple[int, Mapping[str, Any]]], metric: str | None, stem: str, now: datetime
 ) -> tuple[list[dict[str, Any]], dict[str, int]]:
     """Label rows of the file's human scores, and the number of scores that attach to nothing, by reason.
 
@@ -109,10 +151,8 @@ def _labels(
     by_metric: dict[str, list[tuple[int, Mapping[str, Any]]]] = {}
     problems: list[str] = []
     unlabelled: Counter[str] = Counter()
-    for number, row in enumerate(rows, 1):
+    for number, row in rows:
         name = metric or row.get("metric")
-        if row.get("human_score") is None:
-            continue
         if name:
             by_metric.setdefault(name, []).append((number, row))
         else:

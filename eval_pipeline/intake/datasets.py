@@ -13,7 +13,9 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterable, Mapping, Sequence
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -85,12 +87,19 @@ def write_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
     Raises:
         NotWritable: it cannot be written.
     """
+    _write(path, (_line(row) for row in rows))
+
+
+def _line(row: Mapping[str, Any]) -> bytes:
+    return (json.dumps(row, ensure_ascii=False) + "\n").encode()
+
+
+def _write(path: Path, lines: Iterable[bytes]) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.with_name(f".{path.name}.tmp")
-        with temporary.open("w", encoding="utf-8", newline="\n") as file:
-            for row in rows:
-                file.write(json.dumps(row, ensure_ascii=False) + "\n")
+        with temporary.open("wb") as file:
+            file.writelines(lines)
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)
@@ -102,14 +111,20 @@ def items_frame(dataset: str, rows: Sequence[Mapping[str, Any]], version: str | 
     """Canonical items as `golden_items` rows in id order; the version is computed when not given."""
     full = []
     for row in sorted(rows, key=lambda one: one["item_id"]):
-        item = {name: versioning.nfc(row.get(name)) for name in ITEM_FIELDS}
-        item["stratum"] = item["stratum"] or "default"
-        item["language"] = (
-            item["language"] or versioning.detect_language(f"{item['user_input']} {item['reference'] or ''}").value
-        )
+        item = canonical_item(row)
         full.append({"dataset": dataset, "dataset_version": "", **item, "content_sha256": versioning.item_sha256(item)})
     frame = GOLDEN_ITEMS.frame(full)
     return frame.with_columns(pl.lit(version or versioning.version_sha256(frame)).alias("dataset_version"))
+
+
+def canonical_item(row: Mapping[str, Any]) -> dict[str, Any]:
+    """An item with all its fields: texts in NFC, a stratum, a language."""
+    item = {name: versioning.nfc(row.get(name)) for name in ITEM_FIELDS}
+    item["stratum"] = item["stratum"] or "default"
+    item["language"] = (
+        item["language"] or versioning.detect_language(f"{item['user_input']} {item['reference'] or ''}").value
+    )
+    return item
 
 
 def log(folder: Path) -> list[dict[str, Any]]:
@@ -241,13 +256,23 @@ def change_rows(folder: Path) -> pl.DataFrame:
     return DATASET_CHANGES.frame(
         {"dataset": folder.name, "dataset_version": entry["dataset_version"], **change}
         for entry in log(folder)
-        for change in entry["changes"]
+        for change in entry["changes"] or _all_added(folder, entry)
     ).unique(subset=list(DATASET_CHANGES.key), maintain_order=True)
 
 
-def add_version(folder: Path, rows: Sequence[Mapping[str, Any]], tag: str, message: str, author: str | None,
+def _all_added(folder: Path, entry: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Changes of a first version, which the log leaves out."""
+    kept = _kept(folder, entry["dataset_version"])
+    if entry["parent_version"] is not None or not kept.exists():
+        return []
+    return [{"item_id": row["item_id"], "change": "added", "fields": None} for _, row in read_lines(kept)]
+
+
+def add_version(folder: Path, rows: Iterable[Mapping[str, Any]], tag: str, message: str, author: str | None,
                 now: datetime) -> dict[str, Any]:  # fmt: skip
     """Makes rows the newest version; returns its log entry. A copy of each stays in `versions/`.
+
+    Rows are taken one by one and may be more than fit in memory; what they raise leaves the folder untouched.
 
     Raises:
         MessageRequired: no message.
@@ -255,29 +280,77 @@ def add_version(folder: Path, rows: Sequence[Mapping[str, Any]], tag: str, messa
     """
     if not message.strip():
         raise MessageRequired()
-    items = items_frame(folder.name, rows)
-    version = versioning.version_sha256(items)
     entries = log(folder)
     for entry in entries:
         if entry["tag"] == tag:
             raise TagExists(name=folder.name, tag=tag, version=entry["dataset_version"][:12])
     parent = entries[-1] if entries else None
-    old = _as_tagged(folder, parent) if parent else None
-    entry = {
-        "dataset_version": version, "tag": tag, "message": message, "author": author, "created_at": now.astimezone(UTC).isoformat(),
-        "parent_version": parent["dataset_version"] if parent else None, "item_count": items.height,
-        "stratum_counts": versioning.stratum_counts(items), "changes": versioning.diff(old, items),
-    }  # fmt: skip
-    write_lines(_kept(folder, version), canonical(items))
-    write_lines(folder / "items.jsonl", canonical(items))
+    with Spool() as spool:
+        for row in rows:
+            spool.add(canonical_item(row))
+        version = versioning.hashes_sha256({item_id: place[2] for item_id, place in spool.places.items()})
+        entry = {
+            "dataset_version": version, "tag": tag, "message": message, "author": author, "created_at": now.astimezone(UTC).isoformat(),
+            "parent_version": parent["dataset_version"] if parent else None, "item_count": len(spool.places),
+            "stratum_counts": dict(sorted(spool.strata.items())),
+            # Of a first version all is new; the log need not say it a million times.
+            "changes": _changes(folder, parent, spool) if parent else [],
+        }  # fmt: skip
+        _write(_kept(folder, version), spool.lines())
+        _write(folder / "items.jsonl", spool.lines())
     write_lines(folder / "log.jsonl", [*entries, entry])
     return entry
 
 
-def _as_tagged(folder: Path, entry: Mapping[str, Any]) -> pl.DataFrame:
-    """The newest version as it was tagged: `items.jsonl` may be the very file that is being added, after a merge in git."""
-    kept = _kept(folder, entry["dataset_version"])
-    return items_frame(folder.name, [row for _, row in read_lines(kept if kept.exists() else folder / "items.jsonl")])
+class Spool:
+    """Items on disk in the order they came, to be read back in id order. In memory are only ids, places and hashes."""
+
+    def __init__(self) -> None:
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115 - closed by __exit__
+        self.places: dict[str, tuple[int, int, str]] = {}
+        self.strata: Counter[str] = Counter()
+
+    def __enter__(self) -> Spool:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    def add(self, item: Mapping[str, Any]) -> None:
+        """Keeps one canonical item."""
+        line = _line({name: item[name] for name in ITEM_FIELDS if item[name] is not None})
+        self.places[item["item_id"]] = (self._file.tell(), len(line), versioning.item_sha256(item))
+        self.strata[item["stratum"]] += 1
+        self._file.write(line)
+
+    def line(self, item_id: str) -> bytes:
+        """The line of one item."""
+        offset, length, _ = self.places[item_id]
+        self._file.seek(offset)
+        return self._file.read(length)
+
+    def lines(self) -> Iterator[bytes]:
+        """All lines in id order."""
+        for item_id in sorted(self.places):
+            yield self.line(item_id)
+
+
+def _changes(folder: Path, parent: Mapping[str, Any], spool: Spool) -> list[dict[str, Any]]:
+    """Row-level changes since the parent as it was tagged: `items.jsonl` may be the very file that is being added."""
+    kept = _kept(folder, parent["dataset_version"])
+    found: dict[str, dict[str, Any]] = {}
+    left = set(spool.places)
+    for _, row in read_lines(kept if kept.exists() else folder / "items.jsonl"):
+        old = canonical_item(row)
+        item_id = old["item_id"]
+        left.discard(item_id)
+        if item_id not in spool.places:
+            found[item_id] = {"item_id": item_id, "change": "removed", "fields": None}
+        elif versioning.item_sha256(old) != spool.places[item_id][2]:
+            new = canonical_item(json.loads(spool.line(item_id)))
+            found[item_id] = {"item_id": item_id, "change": "changed", "fields": versioning.changed_fields(old, new)}
+    found |= {item_id: {"item_id": item_id, "change": "added", "fields": None} for item_id in left}
+    return [found[item_id] for item_id in sorted(found)]
 
 
 def canonical(items: pl.DataFrame) -> list[dict[str, Any]]:

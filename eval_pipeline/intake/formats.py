@@ -5,6 +5,7 @@ Lossless: text stays text. "2007-06-29", "007", "NA" and "1e5" in a CSV or XLSX 
 
 from __future__ import annotations
 
+import codecs
 import csv
 import gzip
 import io
@@ -15,7 +16,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from datetime import date, datetime, time
 from pathlib import Path
-from typing import Any
+from typing import Any, TextIO, cast
 
 from eval_pipeline.errors import DatasetInvalid, FileUnreadable, UnknownName
 
@@ -37,23 +38,74 @@ def read_rows(path: Path) -> list[Row]:
         UnknownName: its format is not known.
         DatasetInvalid: rows that cannot be read; all of them are named.
     """
-    suffix = (path.with_suffix("") if path.suffix.lower() == ".gz" else path).suffix.lower()
+    check_readable(path)
+    return list(iterate(path))
+
+
+def iterate(path: Path) -> Iterator[Row]:
+    """The rows of a file one by one, JSONL, CSV and TSV without holding it in memory; what is wrong is raised at the end.
+
+    Raises:
+        DatasetInvalid: rows that cannot be read, after the last one; all of them are named.
+    """
     if path.is_dir():
-        return _arrow_folder(path)
-    if not path.exists():
-        raise FileUnreadable(path=path, reason="no such file")
-    if suffix not in READERS:
-        raise UnknownName(kind="file format", name=suffix or path.name, known=READERS)
+        yield from _arrow_folder(path)
+        return
     problems: list[str] = []
     try:
-        rows = list(READERS[suffix](path, problems))
+        yield from READERS[_suffix(path)](path, problems)
     except (OSError, EOFError, zlib.error) as error:
         raise FileUnreadable(path=path, reason=getattr(error, "strerror", None) or str(error)) from error
     if problems:
         raise DatasetInvalid(
             path=path.name, count=len(problems), problems="\n".join(f"  {path.name}:{p}" for p in problems)
         )
-    return rows
+
+
+def check_readable(path: Path) -> None:
+    """Whether there is such a file, of a known format.
+
+    Raises:
+        FileUnreadable: there is none.
+        UnknownName: its format is not known.
+    """
+    if not path.exists():
+        raise FileUnreadable(path=path, reason="no such file")
+    if not path.is_dir() and _suffix(path) not in READERS:
+        raise UnknownName(kind="file format", name=_suffix(path) or path.name, known=READERS)
+
+
+def _suffix(path: Path) -> str:
+    return (path.with_suffix("") if path.suffix.lower() == ".gz" else path).suffix.lower()
+
+
+def _opened(path: Path, newline: str) -> TextIO:
+    """The file as text, in the first encoding that all of it is in."""
+    for encoding in _encodings(_head(path)):
+        if _is_all(path, encoding):
+            return cast("TextIO", io.TextIOWrapper(_binary(path), encoding=encoding, newline=newline))
+    raise FileUnreadable(path=path, reason="its encoding is none of UTF-8, UTF-16 and cp949")
+
+
+def _binary(path: Path) -> Any:
+    return gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb")
+
+
+def _head(path: Path) -> bytes:
+    with _binary(path) as file:
+        return file.read(2)
+
+
+def _is_all(path: Path, encoding: str) -> bool:
+    decoder = codecs.getincrementaldecoder(encoding)()
+    with _binary(path) as file:
+        try:
+            while chunk := file.read(1 << 20):
+                decoder.decode(chunk)
+            decoder.decode(b"", final=True)
+        except UnicodeDecodeError:
+            return False
+    return True
 
 
 def decode(path: Path) -> str:
@@ -62,15 +114,8 @@ def decode(path: Path) -> str:
     Raises:
         FileUnreadable: it is none of these.
     """
-    raw = path.read_bytes()
-    if path.suffix.lower() == ".gz":
-        raw = gzip.decompress(raw)
-    for encoding in _encodings(raw):
-        try:
-            return raw.decode(encoding)
-        except UnicodeDecodeError:
-            continue
-    raise FileUnreadable(path=path, reason="its encoding is none of UTF-8, UTF-16 and cp949")
+    with _opened(path, newline="") as file:
+        return file.read()
 
 
 def _encodings(raw: bytes) -> tuple[str, ...]:
@@ -110,9 +155,14 @@ def loads(text: str) -> Any:
     return value
 
 
+def _lines(path: Path) -> Iterator[str]:
+    with _opened(path, newline="\n") as file:
+        yield from file
+
+
 def _jsonl(path: Path, problems: list[str]) -> Iterator[Row]:
-    # Not splitlines: it cuts at characters that JSON allows inside strings.
-    for number, line in enumerate(decode(path).split("\n"), 1):
+    # Lines end at a line feed only: other separators may stand inside a JSON string.
+    for number, line in enumerate(_lines(path), 1):
         if not line.strip():
             continue
         try:
@@ -148,7 +198,8 @@ def _json(path: Path, problems: list[str]) -> Iterator[Row]:
 def _separated(separator: str) -> Callable[[Path, list[str]], Iterator[Row]]:
     def read(path: Path, problems: list[str]) -> Iterator[Row]:
         csv.field_size_limit(2**31 - 1)
-        reader = csv.reader(io.StringIO(decode(path), newline=""), delimiter=separator, strict=True)
+        file = _opened(path, newline="")
+        reader = csv.reader(file, delimiter=separator, strict=True)
         try:
             header = next(reader, None)
             if not header:
@@ -166,6 +217,8 @@ def _separated(separator: str) -> Callable[[Path, list[str]], Iterator[Row]]:
                 yield reader.line_num, dict(zip(header, cells, strict=True))
         except csv.Error as error:
             problems.append(f"{reader.line_num}: {error}")
+        finally:
+            file.close()
 
     return read
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -94,21 +94,41 @@ class Mapped:
     kept: tuple[str, ...] = ()
 
 
-def recognise(rows: Sequence[Row], given: Mapping[str, str]) -> tuple[Schema, dict[str, str]]:
+@dataclass(slots=True)
+class Survey:
+    """What fields the rows of a file have.
+
+    Attributes:
+        fields: top-level names. paths: these and, dotted, names inside objects and first list members.
+        has_listed_answers: every row's `answer` is a list.
+    """
+
+    fields: set[str] = field(default_factory=set)
+    paths: set[str] = field(default_factory=set)
+    has_listed_answers: bool = True
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        """Takes one row into account."""
+        self.fields.update(row)
+        self.paths.update(_paths(row))
+        self.has_listed_answers = self.has_listed_answers and isinstance(row.get("answer"), list)
+
+
+def recognise(survey: Survey, given: Mapping[str, str]) -> tuple[Schema, dict[str, str]]:
     """The schema and the field mapping of a file; `given` (ours by theirs) overrides.
 
     Raises:
         UnknownName: a mapping to a field that is not ours, or from one that the file does not have.
         DatasetInvalid: no schema fits, or `answer` could be reference as well as response.
     """
-    present = {name for _, row in rows for name in _paths(row)}
+    present = survey.paths
     for theirs, target in given.items():
         if target not in FIELDS:
             raise UnknownName(kind="field", name=target, known=FIELDS)
         if theirs not in present:
             raise UnknownName(kind="field of the file", name=theirs, known=present)
     schema = next((one for one in SCHEMAS if _fits(one, present)), None)
-    if schema is None and _fits(QA_LISTS, present) and all(isinstance(row.get("answer"), list) for _, row in rows):
+    if schema is None and _fits(QA_LISTS, present) and survey.has_listed_answers:
         schema = QA_LISTS
     if schema is None and "user_input" in given.values():
         schema = Schema("--map", (), {})
@@ -155,8 +175,40 @@ def _paths(row: Mapping[str, Any]) -> list[str]:
     return [*row, *nested, *listed]
 
 
-def map_rows(name: str, rows: Sequence[Row], given: Mapping[str, str], contexts_as: str | None = None) -> Mapped:
-    """All rows under our names, texts in NFC.
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """How the rows of one file are read: made from a first look at all of them, then applied to each."""
+
+    name: str
+    tool: str
+    names: Mapping[str, str]
+    kept: tuple[str, ...]
+    row_count: int
+    reader: _Reader
+
+    def rows(self, rows: Iterable[Row]) -> Iterator[dict[str, Any]]:
+        """Each row under our names; what is wrong is raised after the last, so that all of it is named.
+
+        Raises:
+            DatasetInvalid: every bad row with its line and field.
+        """
+        problems: list[str] = []
+        ids: dict[str, int] = {}
+        for number, row in rows:
+            found = self.reader.read(number, _unpacked(row), problems)
+            if not found.get("item_id"):
+                found["item_id"] = f"row-{number}"
+            first = ids.setdefault(found["item_id"], number)
+            if first != number:
+                problems.append(f"{number}: item_id: {found['item_id']!r} is also on line {first}")
+            yield found
+        if problems:
+            lines = "\n".join(f"  {self.name}:{problem}" for problem in problems)
+            raise DatasetInvalid(path=self.name, count=len(problems), problems=lines)
+
+
+def plan(name: str, rows: Iterable[Row], given: Mapping[str, str], contexts_as: str | None = None) -> Plan:
+    """Looks at all rows once and settles how they are read.
 
     Args:
         name: the file, for messages.
@@ -164,27 +216,26 @@ def map_rows(name: str, rows: Sequence[Row], given: Mapping[str, str], contexts_
         contexts_as: how a contexts cell of one string is to be read: json, python, lines or text.
 
     Raises:
-        DatasetInvalid: every bad row with its line and field; nothing is returned then.
+        UnknownName: a mapping to or from a field that is not there.
+        DatasetInvalid: no rows, or no schema fits.
     """
-    if not rows:
+    survey, count = Survey(), 0
+    for _, row in rows:
+        survey.add(_unpacked(row))
+        count += 1
+    if not count:
         raise DatasetInvalid(path=name, count=1, problems=f"  {name}: no rows")
-    rows = [(number, _unpacked(row)) for number, row in rows]
-    schema, names = recognise(rows, given)
-    problems: list[str] = []
+    schema, names = recognise(survey, given)
     how = dict.fromkeys(schema.passages, "text") if contexts_as is None else {}
     reader = _Reader(names, frozenset(given), how, contexts_as, name.lower().endswith((".csv", ".tsv")))
-    mapped = [reader.read(number, row, problems) for number, row in rows]
-    ids: dict[str, int] = {}
-    for (number, _), row in zip(rows, mapped, strict=True):
-        if not row.get("item_id"):
-            row["item_id"] = f"row-{number}"
-        first = ids.setdefault(row["item_id"], number)
-        if first != number:
-            problems.append(f"{number}: item_id: {row['item_id']!r} is also on line {first}")
-    if problems:
-        raise DatasetInvalid(path=name, count=len(problems), problems="\n".join(f"  {name}:{p}" for p in problems))
     used = {theirs.split(".")[0] for theirs in names} | {"metadata"}
-    return Mapped(schema.tool, names, mapped, tuple(sorted({key for _, row in rows for key in row} - used)))
+    return Plan(name, schema.tool, names, tuple(sorted(survey.fields - used)), count, reader)
+
+
+def map_rows(name: str, rows: Sequence[Row], given: Mapping[str, str], contexts_as: str | None = None) -> Mapped:
+    """All rows under our names, texts in NFC; arguments and errors are those of `plan` and `Plan.rows`."""
+    planned = plan(name, rows, given, contexts_as)
+    return Mapped(planned.tool, planned.names, list(planned.rows(rows)), planned.kept)
 
 
 def _unpacked(row: dict[str, Any]) -> dict[str, Any]:

@@ -32,7 +32,12 @@ def item_sha256(item: Mapping[str, Any]) -> str:
 
 def version_sha256(items: pl.DataFrame) -> str:
     """Hash of a whole version: of its items' hashes in id order, so the order of lines does not count."""
-    return _sha256(dict(items.sort("item_id").select("item_id", "content_sha256").iter_rows()))
+    return hashes_sha256(dict(items.select("item_id", "content_sha256").iter_rows()))
+
+
+def hashes_sha256(hashes: Mapping[str, str]) -> str:
+    """The same, from the items' hashes by id."""
+    return _sha256(hashes)
 
 
 def _sha256(value: Any) -> str:
@@ -69,6 +74,8 @@ def stratum_counts(items: pl.DataFrame) -> dict[str, int]:
 
 def detect_language(text: str) -> Language:
     """Korean when at least a fifth of the letters are Hangul: Korean answers quote Latin names, not the reverse."""
+    if text.isascii():
+        return Language.EN
     letters = [c for c in text if c.isalpha()]
     hangul = sum("가" <= c <= "힣" or "ㄱ" <= c <= "ㆎ" or "ᄀ" <= c <= "ᇿ" for c in letters)
     return Language.KO if letters and hangul / len(letters) >= 0.2 else Language.EN
