@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from eval_pipeline.cli.console import emit, out, say, t
+from eval_pipeline.cli.progress import Bar
 from eval_pipeline.cli.querying import table
 from eval_pipeline.errors import UnknownName
 from eval_pipeline.evaluation.project import Project
@@ -40,7 +42,10 @@ def add(project: Project, name: str, file: Path, tag: str, message: str, mapping
     folder = project.dataset_folder(name) if name in project.config.datasets else adding.folder_of(project.root, name)
     given = adding.parse_mapping(mapping)
     author = os.environ.get("GIT_AUTHOR_NAME") or os.environ.get("USER")
-    done = adding.add(folder, file, tag, message, author, datetime.now(UTC), given, contexts_as, metric)
+    with Bar() as bar:
+        done = adding.add(
+            folder, file, tag, message, author, datetime.now(UTC), given, contexts_as, metric, _shown_on(bar)
+        )
     if as_json:
         emit(done)
         return
@@ -60,9 +65,26 @@ def add(project: Project, name: str, file: Path, tag: str, message: str, mapping
                 f"{done['label_metric']} 사람 라벨 {done['label_count']}개",
             )
         )
+    for reason, count in done["unlabelled"].items():
+        say(t(f"{count} human scores are no labels: {reason}; they stay in the items' metadata",
+              f"사람 점수 {count}개는 라벨이 아닙니다: {reason}. 항목의 metadata에 남습니다"))  # fmt: skip
     if name not in project.config.datasets:
         say(t("Add it to evaluation.yaml:", "evaluation.yaml에 추가하세요:"))
         say(adding.yaml_snippet(folder, project.root, done))
+
+
+def _shown_on(bar: Bar) -> Callable[[int, int], None]:
+    """A callback that draws an import's progress."""
+    seen = 0
+
+    def progress(done: int, total: int) -> None:
+        nonlocal seen
+        if not seen:
+            bar.begin("import", total)
+        bar.advance(done - seen)
+        seen = done
+
+    return progress
 
 
 def list_(project: Project, as_json: bool) -> None:

@@ -49,11 +49,11 @@ class Bar:
         """Starts a line for one step."""
         self._task = self._bar.add_task(t(*STEPS.get(step, (step, step))), total=total, rate="")
 
-    def advance(self) -> None:
-        """One unit more."""
+    def advance(self, count: int = 1) -> None:
+        """So many units more."""
         if self._task is None:
             return
-        self._bar.advance(self._task)
+        self._bar.advance(self._task, count)
         speed = self._bar.tasks[-1].speed
         if speed:
             self._bar.update(self._task, rate=f"{speed:,.0f}/s")

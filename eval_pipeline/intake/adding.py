@@ -57,7 +57,7 @@ def preview(
     planned = plan(file.name, iterate(file), mapping, contexts_as)
     first: list[dict[str, Any]] = []
     with tempfile.TemporaryFile() as answers:
-        intake = _Intake(answers)
+        intake = _Intake(answers, metric)
         for row in intake.items(planned.rows(iterate(file))):
             first += [row] if len(first) < 3 else []
     labels, unlabelled = _labels(intake.scored, metric, file.stem, datetime.now(UTC))
@@ -81,7 +81,7 @@ def add(folder: Path, file: Path, tag: str, message: str, author: str | None, no
     check_readable(file)
     planned = plan(file.name, iterate(file), mapping, contexts_as)
     with tempfile.TemporaryFile() as answers:
-        intake = _Intake(answers)
+        intake = _Intake(answers, metric)
         labels: list[dict[str, Any]] = []
         unlabelled: dict[str, int] = {}
 
@@ -111,8 +111,10 @@ def add(folder: Path, file: Path, tag: str, message: str, author: str | None, no
 class _Intake:
     """Takes mapped rows apart: items pass, responses go to a file, rows with a human score are kept."""
 
-    def __init__(self, answers: IO[bytes]) -> None:
+    def __init__(self, answers: IO[bytes], metric: str | None) -> None:
         self._answers = answers
+        self._metric = metric
+        self._needs: dict[str, tuple[str, ...] | None] = {}
         self.response_count = 0
         self.scored: list[tuple[int, dict[str, Any]]] = []
 
@@ -123,7 +125,21 @@ class _Intake:
                 self.response_count += 1
             if row.get("human_score") is not None:
                 self.scored.append((number, row))
+                self._keep_loose_score(row)
             yield row
+
+    def _keep_loose_score(self, row: dict[str, Any]) -> None:
+        """A score that becomes no label stays with its item, so that nothing of the file is lost."""
+        name = self._metric or row.get("metric") or ""
+        if name not in self._needs:
+            self._needs[name] = declare(name).needs if name in available() else None
+        needs = self._needs[name]
+        if needs is None or _texts(row, needs) is None:
+            kept = json.loads(row.get("metadata") or "{}") | {
+                "human_score": row["human_score"],
+                "metric": row.get("metric"),
+            }
+            row["metadata"] = json.dumps(kept, ensure_ascii=False, sort_keys=True)
 
 
 def _summary(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from datetime import UTC, datetime
 from pathlib import Path
@@ -41,7 +42,10 @@ def test_a_real_file_imports_with_its_labels_and_checks_and_diffs_cleanly(tmp_pa
     assert [found.rule for found in errors] == ["duplicates"] * (35 if name.startswith("bc038") else 0)
 
 
-def test_scores_of_a_metric_that_does_not_exist_are_counted_and_not_taken_for_another(tmp_path: Path) -> None:
+def test_scores_of_a_metric_that_does_not_exist_are_counted_kept_and_not_taken_for_another(tmp_path: Path) -> None:
+    adding.add(tmp_path / "d", FOLDER / "factscore_claims.jsonl", "v1", "m", None, NOW, {})
+    first = datasets.load(tmp_path / "d").items.row(0, named=True)
+    assert {"human_score", "metric"} <= set(json.loads(first["metadata"]))
     done = adding.preview(FOLDER / "factscore_claims.jsonl", {})
     assert done["unlabelled"] == {"there is no metric claim_decomposition": 157}
     assert adding.preview(FOLDER / "factscore_claims.jsonl", {}, metric="faithfulness")["label_count"] == 157
