@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import TracebackType
@@ -23,8 +23,7 @@ from eval_pipeline.chat import ChatReply, TokenAlternatives
 from eval_pipeline.errors import NotWritable
 from eval_pipeline.vocabulary import Outcome
 
-NEWS_SECONDS = 1.0
-CLOCK_SKEW_SECONDS = 30.0
+KEYS_AT_ONCE = 500
 _METADATA = sa.MetaData()
 REPLIES = sa.Table(
     "replies",
@@ -39,9 +38,9 @@ BATCHES = sa.Table(
     "batches",
     _METADATA,
     sa.Column("batch_id", sa.Text, primary_key=True),
-    sa.Column("judge", sa.Text, nullable=False),
+    sa.Column("judge", sa.Text, nullable=False, comment="endpoint and model, as JSON"),
     sa.Column("state", sa.Text, nullable=False),
-    sa.Column("keys", sa.Text, nullable=False, comment="ledger keys of its questions, as JSON"),
+    sa.Column("keys", sa.Text, nullable=False, comment="template of each question by ledger key, as JSON"),
     sa.Column("created_at", sa.Float, nullable=False),
 )
 
@@ -57,33 +56,48 @@ class Entry:
 
 
 class Ledger:
-    """The ledger at one SQLAlchemy URL. Use as an async context manager; safe for several processes at once.
+    """The ledger at one SQLAlchemy URL. Use as an async context manager, in one event loop; safe for several processes.
 
-    Writes are grouped: while one commit runs, the next group gathers, so durability costs one fsync per group.
+    Look-ups and writes are grouped: while one round trip runs, the next group gathers. Durability then costs one fsync
+    per group, and a rerun of thousands of questions a handful of queries. Memory does not grow with the ledger.
+
+    Raises:
+        NotWritable: the database cannot be opened or written.
     """
 
     def __init__(self, url: str) -> None:
         self._url = sa.make_url(url)
-        if self._url.get_backend_name() == "sqlite" and self._url.database:
+        self._is_sqlite = self._url.get_backend_name() == "sqlite"
+        if self._is_sqlite and self._url.database:
             path = Path(self._url.database)
             try:
                 path.parent.mkdir(parents=True, exist_ok=True)
             except OSError as error:
                 raise NotWritable(path=path.parent, reason=error.strerror or str(error)) from error
-        self._engine = sa.create_engine(self._url, **_engine_options(self._url))
+        self._engine = sa.create_engine(self._url, **_engine_options(self._is_sqlite))
         self._create()
+        self._wanted: dict[str, asyncio.Future[bytes | None]] = {}
         self._pending: list[tuple[Entry, asyncio.Future[None]]] = []
+        self._reader: asyncio.Task[None] | None = None
         self._writer: asyncio.Task[None] | None = None
         self._known: dict[str, bytes] = {}
-        self._models: set[str] = set()
-        self._read_at = 0.0
 
     def _create(self) -> None:
-        with self._engine.begin() as connection:
-            if self._url.get_backend_name() == "postgresql":
+        with self._connected() as connection:
+            if not self._is_sqlite:
                 # create_all looks first and creates then; two processes at once would collide.
                 connection.execute(sa.text("select pg_advisory_xact_lock(727001)"))
             _METADATA.create_all(connection)
+
+    @contextmanager
+    def _connected(self) -> Iterator[sa.Connection]:
+        """A transaction; what the database refuses is said without its password."""
+        try:
+            with self._engine.begin() as connection:
+                yield connection
+        except sa.exc.DBAPIError as error:
+            reason = str(error.orig).strip().split("\n", maxsplit=1)[0]
+            raise NotWritable(path=self._url.render_as_string(hide_password=True), reason=reason) from error
 
     async def __aenter__(self) -> Ledger:
         return self
@@ -91,8 +105,9 @@ class Ledger:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._writer is not None:
-            await asyncio.shield(self._writer)
+        for task in (self._writer, self._reader):
+            if task is not None:
+                await asyncio.shield(task)
         self.close()
 
     def close(self) -> None:
@@ -101,28 +116,50 @@ class Ledger:
 
     # Reading -----------------------------------------------------------------------------------------------------
 
-    def preload(self, model: str) -> None:
-        """Reads all replies of one model at once: a cached rerun is then a matter of dictionary look-ups."""
-        self._models.add(model)
-        self._read(REPLIES.c.model == model)
-
-    def get(self, ledger_key: str) -> ChatReply | None:
-        """The stored reply of a preloaded model, flagged cached; null when there is none.
-
-        What other processes write is seen within a second: a miss looks for news at most that often.
-        """
-        stored = self._known.get(ledger_key)
-        if stored is None and time.monotonic() - self._read_at > NEWS_SECONDS:
-            since = datetime.now(UTC).timestamp() - (time.monotonic() - self._read_at) - CLOCK_SKEW_SECONDS
-            self._read(REPLIES.c.model.in_(self._models) & (REPLIES.c.created_at >= since))
-            stored = self._known.get(ledger_key)
+    async def find(self, ledger_key: str) -> ChatReply | None:
+        """The stored reply, flagged cached, whichever process wrote it; null when there is none."""
+        loop = asyncio.get_running_loop()
+        found = self._wanted.get(ledger_key)
+        if found is None:
+            found = self._wanted[ledger_key] = loop.create_future()
+            if self._reader is None or self._reader.done():
+                self._reader = loop.create_task(self._look_up())
+        stored = await asyncio.shield(found)
         return None if stored is None else _reply(stored, ledger_key)
 
-    def _read(self, which: sa.ColumnElement[bool]) -> None:
-        self._read_at = time.monotonic()
-        with self._engine.connect() as connection:
-            rows = connection.execute(sa.select(REPLIES.c.ledger_key, REPLIES.c.reply).where(which))
+    async def _look_up(self) -> None:
+        while self._wanted:
+            # One turn of the loop lets the questions that start together join one query.
+            await asyncio.sleep(0)
+            group, self._wanted = self._wanted, {}
+            try:
+                stored = await asyncio.to_thread(self._read, list(group))
+            except Exception as error:  # noqa: BLE001 - handed to every waiter
+                for future in group.values():
+                    future.set_exception(error)
+                    future.exception()  # marks it as seen when its waiter was cancelled
+            else:
+                for key, future in group.items():
+                    future.set_result(stored.get(key))
+
+    def _read(self, keys: Sequence[str]) -> dict[str, bytes]:
+        found: dict[str, bytes] = {}
+        with self._connected() as connection:
+            for start in range(0, len(keys), KEYS_AT_ONCE):
+                rows = connection.execute(_BY_KEY, {"keys": keys[start : start + KEYS_AT_ONCE]})
+                found.update({key: bytes(reply) for key, reply in rows})
+        return found
+
+    def preload(self, model: str) -> None:
+        """Reads all replies of one model at once, for `get`."""
+        with self._connected() as connection:
+            rows = connection.execute(sa.select(REPLIES.c.ledger_key, REPLIES.c.reply).where(REPLIES.c.model == model))
             self._known.update({key: bytes(reply) for key, reply in rows})
+
+    def get(self, ledger_key: str) -> ChatReply | None:
+        """The stored reply of a preloaded model without waiting, as it was at preloading; null when there is none."""
+        stored = self._known.get(ledger_key)
+        return None if stored is None else _reply(stored, ledger_key)
 
     # Writing -----------------------------------------------------------------------------------------------------
 
@@ -144,6 +181,7 @@ class Ledger:
                 for _, done in group:
                     if not done.done():
                         done.set_exception(error)
+                        done.exception()
             else:
                 for _, done in group:
                     if not done.done():
@@ -151,12 +189,16 @@ class Ledger:
 
     def _write(self, entries: Sequence[Entry]) -> None:
         now = datetime.now(UTC).timestamp()
+        first: dict[str, Entry] = {}
+        for entry in entries:
+            first.setdefault(entry.ledger_key, entry)
         rows = [
             {"ledger_key": one.ledger_key, "model": one.model, "template_id": one.template_id,
              "reply": _stored(one.reply), "created_at": now}
-            for one in {entry.ledger_key: entry for entry in entries}.values()
+            # One order for every process: two groups that share keys cannot wait for each other in a circle.
+            for one in sorted(first.values(), key=lambda entry: entry.ledger_key)
         ]  # fmt: skip
-        with self._engine.begin() as connection:
+        with self._connected() as connection:
             connection.execute(_insert_or_keep(self._engine.dialect.name, REPLIES), rows)
 
     # Keeping -----------------------------------------------------------------------------------------------------
@@ -167,7 +209,7 @@ class Ledger:
             REPLIES.c.model, sa.func.count().label("reply_count"), sa.func.sum(sa.func.length(REPLIES.c.reply)).label("byte_count"),
             sa.func.min(REPLIES.c.created_at).label("oldest"), sa.func.max(REPLIES.c.created_at).label("newest"),
         )  # fmt: skip
-        with self._engine.connect() as connection:
+        with self._connected() as connection:
             rows = connection.execute(
                 sa.select(*columns).group_by(REPLIES.c.model).order_by(REPLIES.c.model)
             ).mappings()
@@ -179,34 +221,48 @@ class Ledger:
     def prune(self, older_than: timedelta) -> int:
         """Deletes replies older than this; returns how many."""
         before = (datetime.now(UTC) - older_than).timestamp()
-        with self._engine.begin() as connection:
+        with self._connected() as connection:
             return connection.execute(sa.delete(REPLIES).where(REPLIES.c.created_at < before)).rowcount
 
     def export(self) -> Iterator[Mapping[str, Any]]:
         """Every reply as a JSON-ready mapping, oldest first."""
-        with self._engine.connect() as connection:
-            for row in connection.execute(sa.select(REPLIES).order_by(REPLIES.c.created_at)).mappings():
+        with self._connected() as connection:
+            query = sa.select(REPLIES).order_by(REPLIES.c.created_at).execution_options(yield_per=KEYS_AT_ONCE)
+            for row in connection.execute(query).mappings():
                 yield {**row, "reply": json.loads(bytes(row["reply"]))}
 
     # Batches -----------------------------------------------------------------------------------------------------
 
     def save_batch(self, batch_id: str, judge: str, state: str, keys: Mapping[str, str]) -> None:
-        """Remembers a batch, or its new state."""
+        """Remembers a batch, or the new state of one already known."""
         row = {"batch_id": batch_id, "judge": judge, "state": state, "keys": json.dumps(dict(keys)),
                "created_at": datetime.now(UTC).timestamp()}  # fmt: skip
-        with self._engine.begin() as connection:
+        with self._connected() as connection:
             connection.execute(_insert_or_keep(self._engine.dialect.name, BATCHES), [row])
             connection.execute(sa.update(BATCHES).where(BATCHES.c.batch_id == batch_id).values(state=state))
 
-    def batches(self) -> list[dict[str, Any]]:
-        """Known batches, oldest first."""
-        with self._engine.connect() as connection:
-            rows = connection.execute(sa.select(BATCHES).order_by(BATCHES.c.created_at)).mappings()
-            return [dict(row) | {"keys": json.loads(row["keys"])} for row in rows]
+    def rename_batch(self, batch_id: str, new_id: str, state: str) -> None:
+        """Gives a batch the id that the provider gave it."""
+        with self._connected() as connection:
+            change = sa.update(BATCHES).where(BATCHES.c.batch_id == batch_id)
+            connection.execute(change.values(batch_id=new_id, state=state))
+
+    def batches(self, judge: str | None = None) -> list[dict[str, Any]]:
+        """Known batches, of one judge or of all, oldest first."""
+        query = sa.select(BATCHES).order_by(BATCHES.c.created_at)
+        if judge is not None:
+            query = query.where(BATCHES.c.judge == judge)
+        with self._connected() as connection:
+            return [dict(row) | {"keys": json.loads(row["keys"])} for row in connection.execute(query).mappings()]
 
 
-def _engine_options(url: sa.URL) -> dict[str, Any]:
-    if url.get_backend_name() != "sqlite":
+_BY_KEY = sa.select(REPLIES.c.ledger_key, REPLIES.c.reply).where(
+    REPLIES.c.ledger_key.in_(sa.bindparam("keys", expanding=True))
+)
+
+
+def _engine_options(is_sqlite: bool) -> dict[str, Any]:
+    if not is_sqlite:
         return {"pool_pre_ping": True}
     return {"connect_args": {"timeout": 60, "check_same_thread": False}}
 
@@ -229,24 +285,22 @@ def _insert_or_keep(dialect: str, table: sa.Table) -> Any:
     return insert(table).on_conflict_do_nothing()
 
 
+_STORED = tuple(field.name for field in fields(ChatReply) if field.name not in {"is_cached", "ledger_key"})
+
+
 def _stored(reply: ChatReply) -> bytes:
-    kept = {
-        name: value
-        for name, value in asdict(reply).items()
-        if value is not None and name not in {"is_cached", "ledger_key"}
-    }
-    return orjson.dumps(kept)
+    return orjson.dumps({name: value for name in _STORED if (value := getattr(reply, name)) is not None})
 
 
 def _reply(stored: bytes, ledger_key: str) -> ChatReply:
-    fields = orjson.loads(stored)
-    if fields.get("logprobs"):
-        fields["logprobs"] = tuple(
+    found = orjson.loads(stored)
+    if found.get("logprobs"):
+        found["logprobs"] = tuple(
             TokenAlternatives(one["token"], tuple((token, value) for token, value in one["alternatives"]))
-            for one in fields["logprobs"]
+            for one in found["logprobs"]
         )
-    if fields.get("failure"):
-        fields["failure"] = Outcome(fields["failure"])
+    if found.get("failure"):
+        found["failure"] = Outcome(found["failure"])
     return ChatReply(
-        **fields | {"is_cached": True, "ledger_key": ledger_key, "latency_seconds": None, "transport_retry_count": 0}
+        **found | {"is_cached": True, "ledger_key": ledger_key, "latency_seconds": None, "transport_retry_count": 0}
     )

@@ -12,7 +12,7 @@ from eval_pipeline.chat import ChatModel, ChatReply, ChatRequest, ModelIdentity
 from eval_pipeline.llm.ledger import Entry, Ledger
 from eval_pipeline.vocabulary import Outcome
 
-PASSING = frozenset({Outcome.PROVIDER_ERROR, Outcome.TIMEOUT})
+PASSING = frozenset({Outcome.PROVIDER_ERROR, Outcome.TIMEOUT, Outcome.NOT_ASKED})
 """Failures of the moment: not replies, so never replayed."""
 
 
@@ -32,7 +32,6 @@ class LedgeredChat:
         self._model = model
         self._ledger = ledger
         self._in_flight: dict[str, asyncio.Future[ChatReply]] = {}
-        ledger.preload(model.identity.model)
 
     @property
     def identity(self) -> ModelIdentity:
@@ -41,22 +40,31 @@ class LedgeredChat:
     async def reply(self, request: ChatRequest) -> ChatReply:
         """The stored reply, or the model's."""
         key = ledger_key(self._model.identity, request)
-        stored = self._ledger.get(key)
-        if stored is not None:
-            return stored
-        if key in self._in_flight:
-            return replace(await asyncio.shield(self._in_flight[key]), is_cached=True)
+        while (asked := self._in_flight.get(key)) is not None:
+            try:
+                return replace(await asyncio.shield(asked), is_cached=True)
+            except asyncio.CancelledError:
+                if not asked.cancelled():
+                    raise
+                # Only whoever asked first was cancelled; the question is still open.
         future: asyncio.Future[ChatReply] = asyncio.get_running_loop().create_future()
         self._in_flight[key] = future
         try:
-            reply = replace(await self._model.reply(request), ledger_key=key)
-            if reply.failure not in PASSING:
-                await self._ledger.put(Entry(key, self._model.identity.model, request.template_id, reply))
+            reply = await self._ledger.find(key) or await self._ask(key, request)
             future.set_result(reply)
             return reply
-        except BaseException as error:
+        except asyncio.CancelledError:
+            future.cancel()
+            raise
+        except Exception as error:
             future.set_exception(error)
             future.exception()  # marks it as seen when nobody else waits
             raise
         finally:
             del self._in_flight[key]
+
+    async def _ask(self, key: str, request: ChatRequest) -> ChatReply:
+        reply = replace(await self._model.reply(request), ledger_key=key)
+        if reply.failure not in PASSING:
+            await self._ledger.put(Entry(key, self._model.identity.model, request.template_id, reply))
+        return reply
