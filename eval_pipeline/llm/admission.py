@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from datetime import UTC, date, datetime
 
 from eval_pipeline.errors import FloatingJudge, SelfEvaluation
+from eval_pipeline.llm.prices import retires_at
+
+RETIREMENT_NOTICE_DAYS = 90
 
 _PREFIX = re.compile(r"^(?:[\w.-]+/)*")
 _FINE_TUNE = re.compile(r"^ft:([^:]+)(?::.*)?$")
-_DATE = re.compile(r"[-@.]?(?:20\d{2}-?\d{2}-?\d{2}|\d{4})(?:-v\d+)?(?::\d+)?$")
+_DATE = re.compile(r"[-@.]?(?:20\d{2}-?\d{2}-?\d{2}|\d{4}|-00\d|-\d{2}-\d{2})(?:-v\d+)?(?::\d+)?$")
 _FLOATING_SUFFIX = re.compile(r"[-:@](?:latest|preview|default|current)$")
 _FAMILIES = ("gpt", "o1", "o3", "o4", "claude", "gemini", "gemma", "llama", "mistral", "mixtral", "qwen", "exaone", "solar",
              "deepseek", "phi", "command", "hyperclova", "kanana", "midm", "grok", "nova", "glm", "kimi")  # fmt: skip
 _HOSTED = re.compile(r"^(?:gpt-|chatgpt-|o\d|claude-|gemini-)")
-_DATED = re.compile(r"(?:20\d{2}-?\d{2}-?\d{2}|-\d{4}$|-00\d$|@\d{8}$)")
+_DATED = re.compile(r"(?:20\d{2}-?\d{2}-?\d{2}|-\d{4}$|-00\d$|@\d{8}$|-\d{2}-\d{2}$)")
 
 
 def canonical_model(name: str) -> str:
@@ -24,12 +28,12 @@ def canonical_model(name: str) -> str:
     bare = tuned.group(1) if tuned else bare
     for provider in ("openai.", "anthropic.", "meta.", "google.", "us.anthropic.", "models-"):
         bare = bare.removeprefix(provider)
-    return _DATE.sub("", _FLOATING_SUFFIX.sub("", bare)).rstrip("-.:@")
+    return _DATE.sub("", _FLOATING_SUFFIX.sub("", bare)).removesuffix("-preview").rstrip("-.:@")
 
 
 def family(name: str) -> str | None:
     """The model family of a name, or null when it is not a known one."""
-    bare = canonical_model(name)
+    bare = canonical_model(name).removeprefix("chat")
     return next((known for known in _FAMILIES if bare.startswith(known)), None)
 
 
@@ -42,7 +46,13 @@ def is_floating(model: str) -> bool:
 
 
 def admit(
-    judge: str, judge_model: str, system: str, system_models: Sequence[str], *, allow_floating: bool
+    judge: str,
+    judge_model: str,
+    system: str,
+    system_models: Sequence[str],
+    *,
+    allow_floating: bool,
+    today: date | None = None,
 ) -> list[str]:
     """Remarks about a judge that may judge this system.
 
@@ -66,4 +76,10 @@ def admit(
     same = family(judge_model)
     if same and any(family(model) == same for model in system_models):
         remarks.append(f"family: {judge} and system {system} are of one model family ({same})")
+    retirement = retires_at(judge_model)
+    if retirement is not None:
+        days = (retirement - (today or datetime.now(UTC).date())).days
+        if days <= RETIREMENT_NOTICE_DAYS:
+            word = "retires" if days >= 0 else "was to retire"
+            remarks.append(f"retirement: {judge_model} {word} on {retirement}; calibrate its successor before that")
     return remarks

@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from eval_pipeline.errors import BudgetReached
 
@@ -110,10 +111,32 @@ class Pool:
             self._shrunk_at = now
             self.allowed = max(1.0, self.allowed * 0.75)
 
-    def remaining(self, requests: int | None, reset_seconds: float | None) -> None:
-        """What `x-ratelimit-*` headers say: with nothing left, be quiet until the reset."""
-        if requests == 0 and reset_seconds:
-            self._quiet_until = max(self._quiet_until, time.monotonic() + min(reset_seconds, 60.0))
+    def pause(self, seconds: float | None) -> None:
+        """`x-ratelimit-*` headers say that nothing is left: be quiet until the reset, a minute at most."""
+        self._quiet_until = max(self._quiet_until, time.monotonic() + min(seconds or 0.0, 60.0))
+
+    def tighten(self, max_in_flight: int, requests_per_minute: int | None, tokens_per_minute: int | None) -> None:
+        """Lowers each bound to a further user's, where that is lower."""
+        self.max_in_flight = min(self.max_in_flight, max_in_flight)
+        self.allowed = min(self.allowed, self.max_in_flight)
+        self._requests.tighten(requests_per_minute)
+        self._tokens.tighten(tokens_per_minute)
+
+
+_POOLS: WeakKeyDictionary[asyncio.AbstractEventLoop, WeakValueDictionary[str, Pool]] = WeakKeyDictionary()
+
+
+def shared_pool(
+    endpoint: str, max_in_flight: int, requests_per_minute: int | None = None, tokens_per_minute: int | None = None
+) -> Pool:
+    """The running loop's pool of an endpoint. Models that share an endpoint share it, under the tightest of their limits."""
+    pools = _POOLS.setdefault(asyncio.get_running_loop(), WeakValueDictionary())
+    pool = pools.get(endpoint)
+    if pool is None:
+        pool = pools[endpoint] = Pool(max_in_flight, requests_per_minute, tokens_per_minute)
+    else:
+        pool.tighten(max_in_flight, requests_per_minute, tokens_per_minute)
+    return pool
 
 
 class _Rate:
@@ -122,6 +145,10 @@ class _Rate:
     def __init__(self, per_minute: int | None) -> None:
         self._seconds_each = 60.0 / per_minute if per_minute else 0.0
         self._free_at = 0.0
+
+    def tighten(self, per_minute: int | None) -> None:
+        """Slows down to a lower rate."""
+        self._seconds_each = max(self._seconds_each, 60.0 / per_minute if per_minute else 0.0)
 
     def delay(self, units: int) -> float:
         """Seconds to wait before these units may go; reserves them."""

@@ -1,22 +1,28 @@
-"""The lean way to POST JSON to a model API: aiohttp and orjson, one session per event loop.
+"""The lean way to talk JSON to a model API: aiohttp and orjson, one session per event loop.
 
-The SDK spends 2 ms of CPU a call on typed models and its HTTP stack; this spends a tenth. The SDK still owns base URL,
-headers and authentication, and the mapping of errors is the one place in `openai_chat`.
+The SDK spends 2 ms of CPU a call on typed models and its HTTP stack; this spends a tenth. What a status means is not
+known here; that is `endpoint`.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+import inspect
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+from weakref import WeakKeyDictionary
 
 import orjson
+
+ApiKey = str | Callable[[], str | Awaitable[str]]
+"""A key, or a function that gives the token of the moment (Entra ID and the like), plain or async."""
 
 
 @dataclass(frozen=True, slots=True)
 class HttpReply:
-    """Status, lower-case headers and body of one reply."""
+    """Status, headers (looked up without regard to case) and body of one reply."""
 
     status: int
     headers: Mapping[str, str]
@@ -39,16 +45,18 @@ class ConnectionBrokenError(Exception):
 
 
 class Transport:
-    """Posts to one base URL."""
+    """Posts to one base URL, which may carry a query (`?api-version=...`). Usable from several event loops and threads."""
 
-    def __init__(self, base_url: str, headers: Mapping[str, str], max_in_flight: int) -> None:
-        self._base = base_url.rstrip("/")
-        self._headers = {**headers, "Content-Type": "application/json"}
+    def __init__(self, base_url: str, api_key: ApiKey | None, max_in_flight: int) -> None:
+        parts = urlsplit(base_url)
+        self._base = urlunsplit(parts._replace(query="", fragment="")).rstrip("/")
+        self._query = f"?{parts.query}" if parts.query else ""
+        self._is_azure = (parts.hostname or "").endswith(".azure.com")
+        self._api_key = api_key
         self._limit = max_in_flight
-        self._session: Any = None
-        self._loop: asyncio.AbstractEventLoop | None = None
+        self._sessions: WeakKeyDictionary[asyncio.AbstractEventLoop, Any] = WeakKeyDictionary()
 
-    async def post(self, path: str, body: Mapping[str, Any], timeout_seconds: float) -> HttpReply:
+    async def post(self, path: str, body: object, timeout_seconds: float) -> HttpReply:
         """Sends one request; the timeout covers it whole, slow bodies included.
 
         Raises:
@@ -57,38 +65,49 @@ class Transport:
         """
         import aiohttp
 
-        session = await self._open()
+        session = self._session()
         try:
             async with asyncio.timeout(timeout_seconds):
-                async with session.post(self._base + path, data=orjson.dumps(body)) as reply:
-                    content = await reply.read()
-                    return HttpReply(reply.status, reply.headers, content)
+                headers = None if self._api_key is None or isinstance(self._api_key, str) else await self._token()
+                async with session.post(
+                    self._base + path + self._query, data=orjson.dumps(body), headers=headers, allow_redirects=False
+                ) as reply:
+                    return HttpReply(reply.status, reply.headers, await reply.read())
         except (aiohttp.ClientError, ConnectionError) as error:
             raise ConnectionBrokenError(type(error).__name__) from error
 
-    async def _open(self) -> Any:
-        import aiohttp
+    async def _token(self) -> dict[str, str]:
+        assert callable(self._api_key)
+        token = self._api_key()
+        return {"Authorization": f"Bearer {await token if inspect.isawaitable(token) else token}"}
 
+    def _session(self) -> Any:
         loop = asyncio.get_running_loop()
-        if self._session is None or self._loop is not loop:
-            await self.aclose()
-            self._loop = loop
-            connector = aiohttp.TCPConnector(limit=self._limit, keepalive_timeout=60)
-            self._session = aiohttp.ClientSession(
-                connector=connector,
-                headers=self._headers,
+        session = self._sessions.get(loop)
+        if session is None:
+            import aiohttp
+
+            headers = {"Accept": "application/json", "Content-Type": "application/json", "User-Agent": "eval-pipeline"}
+            if isinstance(self._api_key, str):
+                headers["Authorization"] = f"Bearer {self._api_key}"
+                if self._is_azure:
+                    headers["api-key"] = self._api_key
+            session = self._sessions[loop] = aiohttp.ClientSession(
+                connector=aiohttp.TCPConnector(limit=self._limit, keepalive_timeout=60),
+                headers=headers,
                 timeout=aiohttp.ClientTimeout(total=None),
-                auto_decompress=True,
             )
-        return self._session
+        return session
 
     async def aclose(self) -> None:
-        """Closes the session; one of a loop that is gone is closed as far as it can be."""
-        if self._session is None:
-            return
-        session, self._session = self._session, None
-        if self._loop is asyncio.get_running_loop():
-            await session.close()
-        elif session.connector is not None:
-            session.connector._close()  # noqa: SLF001 - its loop is gone; only the sockets are left to close
-            session.detach()
+        """Closes this loop's session, and what is left of loops that are gone; those still running close their own."""
+        here = asyncio.get_running_loop()
+        for loop, session in list(self._sessions.items()):
+            if loop is here:
+                del self._sessions[loop]
+                await session.close()
+            elif loop.is_closed():
+                del self._sessions[loop]
+                if session.connector is not None:
+                    session.connector._close()  # noqa: SLF001 - its loop is gone; only the sockets are left to close
+                    session.detach()
