@@ -8,14 +8,17 @@ import re
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
-from urllib.parse import urlsplit, urlunsplit
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import parse_qsl, urlsplit, urlunsplit
 from weakref import WeakKeyDictionary
 
 from eval_pipeline.errors import ProviderStopped
 from eval_pipeline.llm.limits import Budget, Pool, shared_pool
 from eval_pipeline.llm.transport import ApiKey, ConnectionBrokenError, HttpReply, Transport
 from eval_pipeline.vocabulary import Outcome
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
 
 OPENAI = "https://api.openai.com/v1"
 RETRIED = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
@@ -52,8 +55,8 @@ class Served:
     """A reply with status 200, and what it took."""
 
     body: Any
-    latency_seconds: float
-    transport_retry_count: int
+    latency_seconds: float | None = None
+    transport_retry_count: int = 0
 
 
 class Endpoint:
@@ -86,6 +89,18 @@ class Endpoint:
     async def aclose(self) -> None:
         """Closes the connections."""
         await self._transport.aclose()
+
+    def sdk(self) -> AsyncOpenAI:
+        """The provider's own client at this address, for files and batches. Close it."""
+        from openai import AsyncOpenAI
+
+        return AsyncOpenAI(
+            base_url=self.base_url.partition("?")[0],
+            default_query=dict(parse_qsl(urlsplit(self.base_url).query)),
+            api_key=self._transport.token,
+            timeout=self._timeout,
+            max_retries=self._retries,
+        )
 
     async def ask(
         self, path: str, body: Mapping[str, Any], read: Callable[[Served], _Found | None], tokens: int = 0

@@ -68,7 +68,7 @@ class Transport:
         session = self._session()
         try:
             async with asyncio.timeout(timeout_seconds):
-                headers = None if self._api_key is None or isinstance(self._api_key, str) else await self._token()
+                headers = {"Authorization": f"Bearer {await self.token()}"} if callable(self._api_key) else None
                 async with session.post(
                     self._base + path + self._query, data=orjson.dumps(body), headers=headers, allow_redirects=False
                 ) as reply:
@@ -76,10 +76,10 @@ class Transport:
         except (aiohttp.ClientError, ConnectionError) as error:
             raise ConnectionBrokenError(type(error).__name__) from error
 
-    async def _token(self) -> dict[str, str]:
-        assert callable(self._api_key)
-        token = self._api_key()
-        return {"Authorization": f"Bearer {await token if inspect.isawaitable(token) else token}"}
+    async def token(self) -> str:
+        """The key of the moment; `none` where the endpoint needs none."""
+        given = self._api_key() if callable(self._api_key) else self._api_key
+        return (await given if inspect.isawaitable(given) else given) or "none"
 
     def _session(self) -> Any:
         loop = asyncio.get_running_loop()

@@ -1,6 +1,6 @@
-"""A loopback server that speaks Chat Completions, with faults on request. Runs in its own process and costs little itself.
+"""A loopback server that speaks Chat Completions, Responses, embeddings, files and batches, with faults on request.
 
-`python loopback_server.py` prints its port. `POST /_control` takes knobs, `GET /_counters` tells what was asked.
+Runs in its own process and costs little itself. `python loopback_server.py [--port N]` prints its port. `POST /_control` takes knobs, `GET /_counters` tells what was asked.
 """
 
 import asyncio
@@ -9,18 +9,24 @@ import json
 import random
 import re
 import sys
+import time
 
 import orjson
 
 KNOBS = {
     "latency": 0.0,
-    "faults": {},  # kind -> share of requests: 429, 500, hang, reset, malformed, off_scale, chatty, refusal, length, wrong_shape, html, drip
+    "latency_sigma": 0.0,  # above 0: log-normal with `latency` as its median
+    # kind -> share of requests: 429, 500, 401, hang, reset, drip, truncated, malformed, html, wrong_shape, off_scale, chatty,
+    # refusal, length, content_filter, content_filter_400, context_length
+    "faults": {},
+    "rate_headers": {},  # extra headers of every answer
     "retry_after": None,
     "quota_after": None,  # number of answered requests after which the quota is used up
     "unsupported": [],  # parameters answered with HTTP 400
     "model": None,  # name to answer as; null echoes the request's
     "seed": 0,
     "logprobs": None,
+    "batch": {},  # polls: how often it is in progress; status: how it ends; failed_lines, missing_lines, lose_create: see Batches
 }
 STATUS = {
     200: b"OK",
@@ -41,9 +47,12 @@ class State:
         self.requests = self.answered = self.open = self.peak_open = 0
         self.by_body = {}
         self.by_fault = {}
+        self.last_body = b""
         self.tokens = 0
         self.authorizations = set()
         self.draw = random.Random(self.knobs["seed"])
+        self.files = {}
+        self.batches = {}
 
 
 STATE = State()
@@ -72,6 +81,111 @@ def completion(request, content, finish="stop", **message):
         "system_fingerprint": "fp_loopback", "choices": [choice],
         "usage": {"prompt_tokens": prompt, "completion_tokens": 6, "total_tokens": prompt + 6, "prompt_tokens_details": {"cached_tokens": 0}},
     })  # fmt: skip
+
+
+def responses(request, content):
+    """The same answer as the Responses API writes it."""
+    prompt = sum(len(m["content"]) for m in request["input"]) // 4
+    part = {"type": "output_text", "text": content, "annotations": []}
+    return orjson.dumps({
+        "id": "r", "object": "response", "status": "completed", "model": STATE.knobs["model"] or request["model"],
+        "output": [{"type": "reasoning", "summary": []}, {"type": "message", "role": "assistant", "content": [part]}],
+        "usage": {"input_tokens": prompt, "output_tokens": 6, "input_tokens_details": {"cached_tokens": 1}},
+    })  # fmt: skip
+
+
+def embeddings(request):
+    """Vectors of three numbers that depend on the text only, in reverse order: readers must go by the index."""
+    rows = [
+        {"object": "embedding", "index": n, "embedding": [len(text), text.count("a") + 1, 0.5]}
+        for n, text in enumerate(request["input"])
+    ]
+    return orjson.dumps({"object": "list", "data": rows[::-1], "model": request["model"], "usage": {}})
+
+
+def content(request, kind):
+    """The body of an answer to a chat request, with what is wrong with it."""
+    text = request["messages"][-1 if len(request["messages"]) < 2 else 1]["content"]
+    if kind == "off_scale":
+        return completion(request, '{"grade": 3}')
+    if kind == "chatty":
+        return completion(request, "It might be 2, or perhaps 4.")
+    if kind == "refusal":
+        return completion(request, None, refusal="I cannot help with that.")
+    if kind == "length":
+        return completion(request, '{"gra', "length")
+    if kind == "content_filter":
+        return completion(request, "", "content_filter")
+    if kind == "wrong_shape":
+        return b'{"object": "list", "data": []}'
+    if '"claims"' in request["messages"][0]["content"]:
+        return completion(request, json.dumps({"claims": ["One thing is so.", "Another thing is so."]}))
+    return completion(request, f'{{"grade": {grade(text)}}}')
+
+
+class Batches:
+    """`/files` and `/batches`: a batch ends after some polls, with failed lines, missing lines, or as expired."""
+
+    @staticmethod
+    def upload(body):
+        boundary = body.split(b"\r\n", 1)[0]
+        part = next(part for part in body.split(boundary) if b"filename=" in part)
+        return Batches.store(part.split(b"\r\n\r\n", 1)[1].removesuffix(b"\r\n"))
+
+    @staticmethod
+    def store(content):
+        name = f"file-{len(STATE.files)}"
+        STATE.files[name] = content
+        return {
+            "id": name,
+            "object": "file",
+            "bytes": len(content),
+            "created_at": 0,
+            "filename": "f",
+            "purpose": "batch",
+            "status": "processed",
+        }
+
+    @staticmethod
+    def create(request):
+        batch = {"id": f"batch-{len(STATE.batches)}", "object": "batch", "endpoint": request["endpoint"], "input_file_id": request["input_file_id"],
+                 "completion_window": "24h", "created_at": int(time.time()), "status": "validating", "metadata": request.get("metadata"), "polls": 0}  # fmt: skip
+        STATE.batches[batch["id"]] = batch
+        return batch
+
+    @staticmethod
+    def poll(name):
+        batch, knobs = STATE.batches[name], STATE.knobs["batch"]
+        batch["polls"] += 1
+        if batch["status"] in {"validating", "in_progress"}:
+            batch["status"] = "in_progress"
+            if batch["polls"] > knobs.get("polls", 0):
+                Batches.end(batch, knobs)
+        return batch
+
+    @staticmethod
+    def end(batch, knobs):
+        batch["status"] = knobs.get("status", "completed")
+        if batch["status"] == "failed":
+            batch["errors"] = {"object": "list", "data": [{"code": "invalid_json_line", "message": "line 1"}]}
+            return
+        lines = [orjson.loads(line) for line in STATE.files[batch["input_file_id"]].splitlines()]
+        lines = lines[: len(lines) - knobs.get("missing_lines", 0)]
+        failing = knobs.get("failed_lines", 0)
+        STATE.requests += len(lines)
+        done = [
+            {"id": "x", "custom_id": line["custom_id"], "error": None,
+             "response": {"status_code": 200, "request_id": "q", "body": orjson.loads(content(line["body"], None))}}
+            for line in lines[failing:]
+        ]  # fmt: skip
+        error = {"error": {"message": "server error", "code": "server_error"}}
+        failed = [
+            {"id": "x", "custom_id": line["custom_id"], "error": None, "response": {"status_code": 500, "request_id": "q", "body": error}}
+            for line in lines[:failing]
+        ]  # fmt: skip
+        for name, rows in (("output_file_id", done[::-1]), ("error_file_id", failed)):
+            if rows:
+                batch[name] = Batches.store(b"\n".join(map(orjson.dumps, rows)))["id"]
 
 
 def fault():
@@ -114,7 +228,7 @@ class Protocol(asyncio.Protocol):
             self.transport.write(head + body)
 
     def handle(self, head, body):
-        path = head.split(b" ", 2)[1]
+        path = head.split(b" ", 2)[1].split(b"?")[0]
         if path == b"/_control":
             STATE.knobs = KNOBS | orjson.loads(body)
             STATE.reset()
@@ -122,14 +236,37 @@ class Protocol(asyncio.Protocol):
         elif path == b"/_counters":
             counters = {"requests": STATE.requests, "answered": STATE.answered, "by_fault": STATE.by_fault, "tokens": STATE.tokens,
                         "peak_open": STATE.peak_open, "distinct": len(STATE.by_body), "most_repeated": max(STATE.by_body.values(), default=0),
-                        "repeated": sum(count - 1 for count in STATE.by_body.values()), "authorizations": sorted(STATE.authorizations)}  # fmt: skip
+                        "repeated": sum(count - 1 for count in STATE.by_body.values()), "authorizations": sorted(STATE.authorizations), "last_body": STATE.last_body.decode(), "batches": len(STATE.batches)}  # fmt: skip
             self.send(200, orjson.dumps(counters))
-        elif path.endswith(b"/chat/completions"):
-            self.chat(head, body)
+        elif path.endswith((b"/chat/completions", b"/responses", b"/embeddings")):
+            self.chat(path, head, body)
+        elif b"/files" in path or b"/batches" in path:
+            self.batch(head, path.decode(), body)
         else:
             self.send(404, b'{"error": {"message": "no such path"}}')
 
-    def chat(self, head, body):
+    def batch(self, head, path, body):
+        posted = head.startswith(b"POST")
+        name = path.rsplit("/", 1)[-1]
+        if path.endswith("/files"):
+            self.send(200, orjson.dumps(Batches.upload(body)))
+        elif path.endswith("/content"):
+            self.send(200, STATE.files[path.split("/")[-2]])
+        elif path.endswith("/batches") and posted:
+            batch = Batches.create(orjson.loads(body))
+            if STATE.knobs["batch"].get("lose_create"):
+                self.transport.abort()
+            else:
+                self.send(200, orjson.dumps(batch))
+        elif path.endswith("/batches"):
+            listed = [STATE.batches[name] for name in reversed(STATE.batches)]
+            self.send(200, orjson.dumps({"object": "list", "data": listed, "has_more": False}))
+        elif name in STATE.batches:
+            self.send(200, orjson.dumps(Batches.poll(name)))
+        else:
+            self.send(404, b'{"error": {"message": "no such batch"}}')
+
+    def chat(self, path, head, body):
         knobs = STATE.knobs
         STATE.requests += 1
         STATE.open += 1
@@ -137,14 +274,28 @@ class Protocol(asyncio.Protocol):
         found = re.search(rb"authorization: *([^\r]+)", head, re.IGNORECASE)
         STATE.authorizations.add(found.group(1).decode() if found else "")
         key = hashlib.blake2b(body, digest_size=12).digest()
+        STATE.last_body = body
         STATE.by_body[key] = STATE.by_body.get(key, 0) + 1
         kind = fault() if knobs["faults"] else None
         if knobs["latency"]:
-            asyncio.get_running_loop().call_later(knobs["latency"], self.answer, body, kind)
+            wait = knobs["latency"] * (
+                STATE.draw.lognormvariate(0, knobs["latency_sigma"]) if knobs["latency_sigma"] else 1.0
+            )
+            asyncio.get_running_loop().call_later(wait, self.answer, path, body, kind)
         else:
-            self.answer(body, kind)
+            self.answer(path, body, kind)
 
-    def answer(self, body, kind):
+    async def drip(self, body):
+        self.transport.write(
+            b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body)
+        )
+        for byte in body:
+            if self.transport.is_closing():
+                return
+            self.transport.write(bytes([byte]))
+            await asyncio.sleep(0.05)
+
+    def answer(self, path, body, kind):
         STATE.open -= 1
         knobs = STATE.knobs
         request = orjson.loads(body)
@@ -182,29 +333,34 @@ class Protocol(asyncio.Protocol):
             self.send(200, b'{"choices": [{"message": ')
         elif kind == "html":
             self.send(200, b"<html>gateway</html>")
+        elif kind == "content_filter_400":
+            self.send(400, b'{"error": {"message": "The response was filtered", "code": "content_filter"}}')
+        elif kind == "context_length":
+            self.send(
+                400, b'{"error": {"message": "maximum context length is 8192", "code": "context_length_exceeded"}}'
+            )
+        elif kind == "drip":
+            STATE.tasks = [asyncio.ensure_future(self.drip(content(request, None)))]
         else:
             STATE.answered += 1
-            self.send(200, self.content(request, kind))
+            self.send(
+                200,
+                self.answered(path, request, kind),
+                b"".join(f"{k}: {v}\r\n".encode() for k, v in knobs["rate_headers"].items()),
+            )
 
-    def content(self, request, kind):
-        text = request["messages"][1]["content"]
-        if kind == "off_scale":
-            return completion(request, '{"grade": 3}')
-        if kind == "chatty":
-            return completion(request, "It might be 2, or perhaps 4.")
-        if kind == "refusal":
-            return completion(request, None, refusal="I cannot help with that.")
-        if kind == "length":
-            return completion(request, '{"gra', "length")
-        if kind == "wrong_shape":
-            return b'{"object": "list", "data": []}'
-        if '"claims"' in request["messages"][0]["content"]:
-            return completion(request, json.dumps({"claims": ["One thing is so.", "Another thing is so."]}))
-        return completion(request, f'{{"grade": {grade(text)}}}')
+    @staticmethod
+    def answered(path, request, kind):
+        if path.endswith(b"/embeddings"):
+            return embeddings(request)
+        if path.endswith(b"/responses"):
+            return responses(request, f'{{"grade": {grade(request["input"][-1]["content"])}}}')
+        return content(request, kind)
 
 
 async def main():
-    server = await asyncio.get_running_loop().create_server(Protocol, "127.0.0.1", 0, backlog=1024)
+    port = int(sys.argv[sys.argv.index("--port") + 1]) if "--port" in sys.argv else 0
+    server = await asyncio.get_running_loop().create_server(Protocol, "127.0.0.1", port, backlog=1024)
     print(server.sockets[0].getsockname()[1], flush=True)
     # Ends by itself when the process that started it is gone: nobody writes to its standard input any more.
     await asyncio.to_thread(sys.stdin.read)
