@@ -12,7 +12,8 @@ from dataclasses import replace
 
 import pytest
 
-from eval_pipeline.chat import ChatReply, ChatRequest, ModelIdentity
+from eval_pipeline.chat import ChatReply, ChatRequest, ModelIdentity, TokenAlternatives
+from eval_pipeline.errors import NotWritable, ProviderStopped
 from eval_pipeline.llm.ledger import Ledger
 from eval_pipeline.llm.ledgered_chat import LedgeredChat, ledger_key
 from eval_pipeline.llm.scripted_chat import ScriptedChat
@@ -168,3 +169,79 @@ def test_another_process_s_reply_is_seen_within_seconds(url):
 
     reply = asyncio.run(run())
     assert (reply.text, len(model.requests)) == ("theirs", 0)
+
+
+def test_what_another_process_wrote_meanwhile_is_not_asked_again(url):
+    async def run():
+        async with Ledger(url) as ours, Ledger(url) as theirs:
+            first, second = ScriptedChat(lambda _: "1"), ScriptedChat(lambda _: "0")
+            await LedgeredChat(first, ours).reply(REQUEST)
+            reply = await LedgeredChat(second, theirs).reply(REQUEST)
+            return reply.text, len(second.requests)
+
+    assert asyncio.run(run()) == ("1", 0)
+
+
+def test_one_process_that_asks_twice_in_a_row_pays_once(url):
+    async def run():
+        model = ScriptedChat(lambda _: "1")
+        async with Ledger(url) as ledger:
+            chat = LedgeredChat(model, ledger)
+            await chat.reply(REQUEST)
+            again = await chat.reply(REQUEST)
+        return again.is_cached, len(model.requests)
+
+    assert asyncio.run(run()) == (True, 1)
+
+
+def test_whoever_waits_for_a_question_outlives_the_one_that_asked_it(url):
+    async def slow(_):
+        await asyncio.sleep(0.2)
+        return "1"
+
+    async def run():
+        async with Ledger(url) as ledger:
+            chat = LedgeredChat(ScriptedChat(slow), ledger)
+            first = asyncio.ensure_future(chat.reply(REQUEST))
+            second = asyncio.ensure_future(chat.reply(REQUEST))
+            await asyncio.sleep(0.05)
+            first.cancel()
+            return await second
+
+    assert asyncio.run(run()).text == "1"
+
+
+def test_what_stops_the_run_reaches_everyone_who_waits(url):
+    def quota(_):
+        raise ProviderStopped(endpoint="e", reason="the quota is used up")
+
+    async def run():
+        async with Ledger(url) as ledger:
+            chat = LedgeredChat(ScriptedChat(quota), ledger)
+            return await asyncio.gather(*(chat.reply(REQUEST) for _ in range(3)), return_exceptions=True)
+
+    assert {type(found) for found in asyncio.run(run())} == {ProviderStopped}
+
+
+def test_log_probabilities_come_back_as_they_were(url):
+    alternatives = (TokenAlternatives("4", (("4", -0.1), ("2", -2.5))), TokenAlternatives("}", (("}", 0.0),)))
+    asked(url, lambda _: ChatReply("4", logprobs=alternatives), REQUEST)
+    (again,), _ = asked(url, lambda _: "x", REQUEST)
+    assert again.logprobs == alternatives
+
+
+def test_six_thousand_cached_questions_take_under_a_second(url):
+    many = [replace(REQUEST, sample=n) for n in range(6000)]
+    asked(url, lambda _: '{"grade": 1}', *many)
+    started = time.perf_counter()
+    _, calls = asked(url, lambda _: "x", *many)
+    assert calls == 0
+    assert time.perf_counter() - started < 1.0
+
+
+def test_a_file_that_is_no_ledger_and_a_folder_that_cannot_be_made_are_said(tmp_path):
+    (tmp_path / "text").write_text("not a database, and long enough for SQLite to look at it" * 50)
+    with pytest.raises(NotWritable, match="not a database"):
+        Ledger(f"sqlite:///{tmp_path / 'text'}")
+    with pytest.raises(NotWritable):
+        Ledger(f"sqlite:///{tmp_path / 'text' / 'ledger.sqlite'}")
