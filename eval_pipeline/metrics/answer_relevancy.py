@@ -23,6 +23,8 @@ def follow_up(sample: Sample, verdicts: Sequence[Verdict]) -> list[Question]:
 
 def declare(n: int = 3) -> Metric:
     """`n` questions are generated, each an independent draw."""
+    if n < 1:
+        raise TypeError(f"answer_relevancy: n is at least 1, not {n}")
 
     def questions(sample: Sample) -> list[Question]:
         texts = {"response": sample.response or ""}
@@ -38,6 +40,7 @@ def declare(n: int = 3) -> Metric:
             for one in verdicts
             if one.question.expects == Expects.SIMILARITY and one.value is not None
         ]
+        similar += [0.0 for one in usable if not one.texts]  # an evasive text that fits no question at all
         if not usable:
             return Score(ScoreStatus.INVALID, lower=0.0, upper=1.0, outcomes=failures(verdicts))
         evasive = sum(bool(one.is_noncommittal) for one in usable) / len(usable)

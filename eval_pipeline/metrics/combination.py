@@ -32,25 +32,28 @@ def dual(verdicts: Sequence[Verdict], template_ids: Sequence[str]) -> Score:
     )
 
 
-def part_values(verdicts: Sequence[Verdict], source: PartSource, count: int) -> list[tuple[float | None, float, float]]:
+def part_values(
+    verdicts: Sequence[Verdict], source: PartSource, count: int, templates: int = 2
+) -> list[tuple[float | None, float, float]]:
     """Per part of one source: mean of its templates' values or null, and its value with missing grades worst / best.
 
-    `count` is the number of parts submitted, so a part nobody answered is there as null with bounds 0 and 1.
+    `count` is the number of parts submitted and `templates` of questions on each, so what nobody answered is missing
+    whether or not there is a verdict that says so.
     """
     found: list[list[float | None]] = [[] for _ in range(count)]
     for one in verdicts:
         question = one.question
         if question.part_source == source and 0 <= question.part_index < count:
             found[question.part_index].append(one.value)
-    return [_part(values) for values in found]
+    return [_part(values, templates) for values in found]
 
 
-def _part(values: Sequence[float | None]) -> tuple[float | None, float, float]:
+def _part(values: Sequence[float | None], templates: int) -> tuple[float | None, float, float]:
     known = [value for value in values if value is not None]
     if not known:
         return None, 0.0, 1.0
-    missing = len(values) - len(known)
-    return sum(known) / len(known), sum(known) / len(values), (sum(known) + missing) / len(values)
+    asked = max(templates, len(values))
+    return sum(known) / len(known), sum(known) / asked, (sum(known) + asked - len(known)) / asked
 
 
 def share(parts: Sequence[tuple[float | None, float, float]], verdicts: Sequence[Verdict]) -> Score:

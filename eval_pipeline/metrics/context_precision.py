@@ -36,7 +36,14 @@ def score(sample: Sample, verdicts: Sequence[Verdict]) -> Score:
     if len(known) < count:
         return Score(ScoreStatus.INVALID, None, lower, upper, outcomes=failures(verdicts), **counts)  # pyright: ignore[reportArgumentType]
     value = average_precision(known)
-    return Score(ScoreStatus.SCORED, value, value, value, components={"useful_share": sum(known) / count}, **counts)  # pyright: ignore[reportArgumentType]
+    return Score(
+        ScoreStatus.SCORED,
+        value,
+        value,
+        value,
+        components={"useful_share": sum(known) / count if count else None},
+        **counts,
+    )  # pyright: ignore[reportArgumentType]
 
 
 def _extreme(grades: Sequence[int | None], pick) -> float:  # noqa: ANN001

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from eval_pipeline.metrics.combination import part_values, share
+from eval_pipeline.metrics.claim_support import supported
 from eval_pipeline.metrics.declaration import Metric, Question, Sample, Score, Verdict
 from eval_pipeline.metrics.texts import joined
 from eval_pipeline.vocabulary import Language, PartSource
@@ -24,8 +24,7 @@ def questions(sample: Sample) -> list[Question]:
 
 
 def score(sample: Sample, verdicts: Sequence[Verdict]) -> Score:
-    claims = sample.claims.get(PartSource.RESPONSE, ())
-    return share(part_values(verdicts, PartSource.RESPONSE, len(claims)), verdicts)
+    return supported(sample, PartSource.RESPONSE, verdicts)
 
 
 def declare() -> Metric:

@@ -55,6 +55,8 @@ def declare(
             raise TypeError(f"{name}: preset {preset!r} is none of {', '.join(PRESETS)}")
         criteria, steps, needs = (PRESETS[preset][key] for key in ("criteria", "steps", "needs"))
     grades = tuple(sorted({int(grade) for grade in scale}))
+    if n < 1:
+        raise TypeError(f"{name}: n is at least 1, not {n}")
     if len(grades) < 2 or method not in set(GradeMethod):
         raise TypeError(f"{name}: the scale has at least two grades; method is log_probability, n_sample or single")
     settings = {

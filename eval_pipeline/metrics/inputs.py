@@ -13,11 +13,10 @@ def screen(
     no_claims: NoClaimsPolicy = NoClaimsPolicy.EXCLUDE,
 ) -> Score | None:
     """The score that the inputs alone settle, or null when the judge must be asked."""
-    if sample.is_failed and (needs := {"response", "retrieved_contexts"} & set(metric.needs)):
-        del needs
+    if sample.is_failed and {"response", "retrieved_contexts"} & set(metric.needs):
         value = 0.0 if no_response == NoResponsePolicy.ZERO else None
         return Score(ScoreStatus.NO_RESPONSE, value, value, value, reason="no_response")
-    if any(getattr(sample, name) is None for name in metric.needs):
+    if any(_is_absent(sample, name) for name in metric.needs):
         return Score(ScoreStatus.NOT_APPLICABLE)
     if "response" in metric.needs and not (sample.response or "").strip():
         return _zero("empty_response")
@@ -29,6 +28,12 @@ def screen(
             if "\n".join(contexts).strip() == (sample.user_input or "").strip():
                 return _zero("context_is_question")
     return _without_claims(metric, sample, no_claims)
+
+
+def _is_absent(sample: Sample, name: str) -> bool:
+    """No field, or a blank question or reference: nothing to judge by. A blank response is the system's own doing."""
+    value = getattr(sample, name)
+    return value is None or (name in {"user_input", "reference"} and not value.strip())
 
 
 def _zero(reason: str) -> Score:

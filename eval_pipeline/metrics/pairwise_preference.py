@@ -4,18 +4,52 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from eval_pipeline.metrics.combination import failures
 from eval_pipeline.metrics.declaration import Metric, Question, Sample, Score, Verdict
 from eval_pipeline.vocabulary import Language, ScoreStatus
 
 TEMPLATES = ("pairwise_preference",)
+FLIP_LIMIT = 0.5
+"""Flip rate from which a judge is called bound to the order."""
 
 
 def mine_first(sample: Sample, seed: int, order: int) -> bool:
     """Whether this evaluation's response stands first in an order: drawn per item, so position cannot favour a system."""
     drawn = hashlib.sha256(f"{seed}\x00{sample.item_id}".encode()).digest()[0] % 2 == 0
     return drawn == (order == 0)
+
+
+def _of_both(one: int, other: int) -> float:
+    """The value of the two orders: what they agree on, else a tie."""
+    return one / 2 if one == other else 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class OrderSummary:
+    """How much the order of presentation decided, over many pairs.
+
+    Attributes:
+        pair_count: pairs with a grade in both orders.
+        flip_rate: share of them whose preference changed with the order; null without pairs.
+        first_won_share: share of gradings that went to the response shown first; null without pairs.
+        is_order_bound: most preferences follow the order, so the scores say little about the systems.
+    """
+
+    pair_count: int
+    flip_rate: float | None
+    first_won_share: float | None
+    is_order_bound: bool
+
+
+def order_summary(scores: Sequence[Score]) -> OrderSummary:
+    """Flip rate over the scores of this metric; the ones without a grade in both orders do not count."""
+    parts = [one.components for one in scores if one.value is not None and "flipped" in one.components]
+    if not parts:
+        return OrderSummary(0, None, None, False)
+    flips, firsts = (sum(part[name] or 0.0 for part in parts) / len(parts) for name in ("flipped", "first_won_share"))
+    return OrderSummary(len(parts), flips, firsts, flips >= FLIP_LIMIT)
 
 
 def declare(against: str = "", seed: int = 0) -> Metric:
@@ -32,16 +66,14 @@ def declare(against: str = "", seed: int = 0) -> Metric:
         return found
 
     def score(sample: Sample, verdicts: Sequence[Verdict]) -> Score:
-        by_order = {one.question.sample_index: one for one in verdicts if one.grade is not None}
-        if len(by_order) < 2:
-            return Score(ScoreStatus.INVALID, lower=0.0, upper=1.0, outcomes=failures(verdicts))
-        liked = [
-            (one.grade if mine_first(sample, seed, order) else 2 - (one.grade or 0))
-            for order, one in sorted(by_order.items())
-        ]
-        flipped = {0, 2} == set(liked)
-        value = 0.5 if liked[0] != liked[1] else (liked[0] or 0) / 2
-        first_won = sum((one.grade or 0) == 2 for one in by_order.values()) / 2
+        grades = {one.question.sample_index: one.grade for one in verdicts if one.grade is not None}
+        liked = [grade if mine_first(sample, seed, order) else 2 - grade for order, grade in sorted(grades.items())]
+        if len(liked) < 2:
+            possible = [_of_both(one, other) for one in liked or (0, 2) for other in (0, 1, 2)]
+            return Score(ScoreStatus.INVALID, lower=min(possible), upper=max(possible), outcomes=failures(verdicts))
+        flipped = set(liked) == {0, 2}
+        value = _of_both(*liked)
+        first_won = sum(grade == 2 for grade in grades.values()) / 2
         parts = {"flipped": float(flipped), "first_won_share": first_won}
         return Score(ScoreStatus.SCORED, value, value, value, reason="flipped" if flipped else None, components=parts)
 

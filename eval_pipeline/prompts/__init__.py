@@ -61,7 +61,7 @@ def load(template_id: str, language: Language) -> Prompt:
         PromptInvalid: there is none, or it is not a prompt.
     """
     for home in (HOME, *_folders):
-        versions = sorted((home / template_id).glob(f"v*.{language.value}.yaml"), key=_version)
+        versions = sorted((home / template_id).glob(f"v[0-9]*.{Language(language).value}.yaml"), key=_version)
         if versions:
             return _read(template_id, language, versions[-1])
     raise PromptInvalid(prompt=f"{template_id} ({language.value})", reason="there is no such prompt")
@@ -75,7 +75,7 @@ def _read(template_id: str, language: Language, path: Path) -> Prompt:
     try:
         raw = yaml.safe_load(path.read_text(encoding="utf-8"))
         system, user = str(raw["system"]).strip(), str(raw["user"]).strip()
-    except (yaml.YAMLError, KeyError, TypeError) as error:
+    except (yaml.YAMLError, KeyError, TypeError, OSError, UnicodeDecodeError) as error:
         raise PromptInvalid(
             prompt=f"{template_id}/{path.name}", reason=f"needs `system` and `user`: {error}"
         ) from error
@@ -117,11 +117,14 @@ def all_prompts() -> list[Prompt]:
 
 
 def broken_pins(prompts: Sequence[Prompt] | None = None) -> list[str]:
-    """Prompts whose text is not the one that was released, or that were never pinned. Empty when all is well."""
+    """Prompts whose text is not the one that was released, that were never pinned, or are gone. Empty when all is well."""
     pins = tomllib.loads((HOME / "pins.toml").read_text(encoding="utf-8"))
     problems = []
     for prompt in prompts if prompts is not None else all_prompts():
         pinned = pins.get(prompt.template_id, {}).get(f"v{prompt.version}.{prompt.language.value}")
         if pinned != prompt.sha256:
             problems.append(f"{prompt.template_id}/v{prompt.version}.{prompt.language.value}")
+    if prompts is None:
+        pinned_files = {f"{template_id}/{name}" for template_id, names in pins.items() for name in names}
+        problems += sorted(name for name in pinned_files if not (HOME / f"{name}.yaml").is_file())
     return problems
