@@ -84,7 +84,10 @@ def build_judge(name: str, config: JudgeConfig, project: Project, budget: Budget
 
         if config.path is None:
             raise JudgeMisconfigured(judge=name, reason="provider `recorded` needs `path`")
-        return RecordedChat(project.root / config.path, model=config.model, endpoint=config.endpoint or "recorded")
+        return RecordedChat(
+            project.root / config.path, model=config.model, endpoint=config.endpoint or "recorded",
+            revision=config.revision, parameters=config.parameters,
+        )  # fmt: skip
     from eval_pipeline.llm.openai_chat import OpenAIChat
 
     return OpenAIChat(

@@ -293,7 +293,16 @@ def _stored(reply: ChatReply) -> bytes:
 
 
 def _reply(stored: bytes, ledger_key: str) -> ChatReply:
-    found = orjson.loads(stored)
+    return restored(orjson.loads(stored), ledger_key)
+
+
+def restored(kept: Mapping[str, Any], ledger_key: str) -> ChatReply:
+    """The reply behind one kept or exported, flagged cached.
+
+    Raises:
+        TypeError, ValueError, KeyError: it is none.
+    """
+    found = {**kept, "is_cached": True, "ledger_key": ledger_key, "latency_seconds": None, "transport_retry_count": 0}
     if found.get("logprobs"):
         found["logprobs"] = tuple(
             TokenAlternatives(one["token"], tuple((token, value) for token, value in one["alternatives"]))
@@ -301,6 +310,4 @@ def _reply(stored: bytes, ledger_key: str) -> ChatReply:
         )
     if found.get("failure"):
         found["failure"] = Outcome(found["failure"])
-    return ChatReply(
-        **found | {"is_cached": True, "ledger_key": ledger_key, "latency_seconds": None, "transport_retry_count": 0}
-    )
+    return ChatReply(**found)
