@@ -102,12 +102,14 @@ class Transport:
     async def aclose(self) -> None:
         """Closes this loop's session, and what is left of loops that are gone; those still running close their own."""
         here = asyncio.get_running_loop()
-        for loop, session in list(self._sessions.items()):
+        for loop in list(self._sessions):
+            if loop is not here and not loop.is_closed():
+                continue
+            session = self._sessions.pop(loop, None)
+            if session is None:  # another thread was faster
+                continue
             if loop is here:
-                del self._sessions[loop]
                 await session.close()
-            elif loop.is_closed():
-                del self._sessions[loop]
-                if session.connector is not None:
-                    session.connector._close()  # noqa: SLF001 - its loop is gone; only the sockets are left to close
-                    session.detach()
+            elif session.connector is not None:
+                session.connector._close()  # noqa: SLF001 - its loop is gone; only the sockets are left to close
+                session.detach()
