@@ -76,7 +76,7 @@ class Ledger:
                 raise NotWritable(path=path.parent, reason=error.strerror or str(error)) from error
         self._engine = sa.create_engine(self._url, **_engine_options(self._is_sqlite))
         self._create()
-        self._wanted: dict[str, asyncio.Future[bytes | None]] = {}
+        self._wanted: list[tuple[str, asyncio.Future[bytes | None]]] = []
         self._pending: list[tuple[Entry, asyncio.Future[None]]] = []
         self._reader: asyncio.Task[None] | None = None
         self._writer: asyncio.Task[None] | None = None
@@ -119,28 +119,26 @@ class Ledger:
     async def find(self, ledger_key: str) -> ChatReply | None:
         """The stored reply, flagged cached, whichever process wrote it; null when there is none."""
         loop = asyncio.get_running_loop()
-        found = self._wanted.get(ledger_key)
-        if found is None:
-            found = self._wanted[ledger_key] = loop.create_future()
-            if self._reader is None or self._reader.done():
-                self._reader = loop.create_task(self._look_up())
-        stored = await asyncio.shield(found)
+        found: asyncio.Future[bytes | None] = loop.create_future()
+        self._wanted.append((ledger_key, found))
+        if self._reader is None or self._reader.done():
+            self._reader = loop.create_task(self._look_up())
+        stored = await found
         return None if stored is None else _reply(stored, ledger_key)
 
     async def _look_up(self) -> None:
         while self._wanted:
             # One turn of the loop lets the questions that start together join one query.
             await asyncio.sleep(0)
-            group, self._wanted = self._wanted, {}
+            group, self._wanted = self._wanted, []
             try:
-                stored = await asyncio.to_thread(self._read, list(group))
+                stored = await asyncio.to_thread(self._read, [key for key, _ in group])
             except Exception as error:  # noqa: BLE001 - handed to every waiter
-                for future in group.values():
-                    future.set_exception(error)
-                    future.exception()  # marks it as seen when its waiter was cancelled
+                _fail([future for _, future in group], error)
             else:
-                for key, future in group.items():
-                    future.set_result(stored.get(key))
+                for key, future in group:
+                    if not future.done():
+                        future.set_result(stored.get(key))
 
     def _read(self, keys: Sequence[str]) -> dict[str, bytes]:
         found: dict[str, bytes] = {}
@@ -178,10 +176,7 @@ class Ledger:
             try:
                 await asyncio.to_thread(self._write, [entry for entry, _ in group])
             except Exception as error:  # noqa: BLE001 - handed to every waiter
-                for _, done in group:
-                    if not done.done():
-                        done.set_exception(error)
-                        done.exception()
+                _fail([done for _, done in group], error)
             else:
                 for _, done in group:
                     if not done.done():
@@ -259,6 +254,13 @@ class Ledger:
 _BY_KEY = sa.select(REPLIES.c.ledger_key, REPLIES.c.reply).where(
     REPLIES.c.ledger_key.in_(sa.bindparam("keys", expanding=True))
 )
+
+
+def _fail(futures: Sequence[asyncio.Future[Any]], error: Exception) -> None:
+    for future in futures:
+        if not future.done():
+            future.set_exception(error)
+            future.exception()  # marks it as seen should its waiter be cancelled before it reads this
 
 
 def _engine_options(is_sqlite: bool) -> dict[str, Any]:
