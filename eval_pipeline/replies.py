@@ -236,7 +236,7 @@ def expected_grade(logprobs: Sequence[TokenAlternatives], grades: Sequence[int],
     mass: dict[int, float] = {}
     for alternative, logprob in token.alternatives:
         spelled = _spelled(alternative)
-        if spelled in grades and math.isfinite(logprob):
+        if spelled is not None and spelled in grades and math.isfinite(logprob):
             mass[spelled] = mass.get(spelled, 0.0) + math.exp(min(logprob, 0.0))
     total = math.fsum(mass.values())
     return math.fsum(grade * weight for grade, weight in mass.items()) / total if total >= LEAST_MASS else None

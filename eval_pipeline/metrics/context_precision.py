@@ -32,18 +32,17 @@ def score(sample: Sample, verdicts: Sequence[Verdict]) -> Score:
     # A missing grade at the worst is 0. At the best it is 1, unless a 1 further down lowers the mean: both are tried.
     lower = _extreme(grades, min)
     upper = _extreme(grades, max)
-    counts = {"part_count": count, "valid_part_count": len(known)}
     if len(known) < count:
-        return Score(ScoreStatus.INVALID, None, lower, upper, outcomes=failures(verdicts), **counts)  # pyright: ignore[reportArgumentType]
+        return Score(
+            ScoreStatus.INVALID, None, lower, upper, outcomes=failures(verdicts),
+            part_count=count, valid_part_count=len(known),
+        )  # fmt: skip
     value = average_precision(known)
+    useful = sum(known) / count if count else None
     return Score(
-        ScoreStatus.SCORED,
-        value,
-        value,
-        value,
-        components={"useful_share": sum(known) / count if count else None},
-        **counts,
-    )  # pyright: ignore[reportArgumentType]
+        ScoreStatus.SCORED, value, value, value, components={"useful_share": useful},
+        part_count=count, valid_part_count=count,
+    )  # fmt: skip
 
 
 def _extreme(grades: Sequence[int | None], pick) -> float:  # noqa: ANN001
