@@ -7,6 +7,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import random
+import sqlite3
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
@@ -18,12 +21,14 @@ from typing import Any
 import orjson
 import sqlalchemy as sa
 from sqlalchemy import event
+from sqlalchemy.schema import CreateIndex, CreateTable
 
 from eval_pipeline.chat import ChatReply, TokenAlternatives
 from eval_pipeline.errors import NotWritable
 from eval_pipeline.vocabulary import Outcome
 
 KEYS_AT_ONCE = 500
+SWITCHES = 200
 _METADATA = sa.MetaData()
 REPLIES = sa.Table(
     "replies",
@@ -85,9 +90,12 @@ class Ledger:
     def _create(self) -> None:
         with self._connected() as connection:
             if not self._is_sqlite:
-                # create_all looks first and creates then; two processes at once would collide.
+                # `if not exists` looks first and creates then; two processes at once would collide.
                 connection.execute(sa.text("select pg_advisory_xact_lock(727001)"))
-            _METADATA.create_all(connection)
+            for table in _METADATA.sorted_tables:
+                connection.execute(CreateTable(table, if_not_exists=True))
+                for index in table.indexes:
+                    connection.execute(CreateIndex(index, if_not_exists=True))
 
     @contextmanager
     def _connected(self) -> Iterator[sa.Connection]:
@@ -273,10 +281,23 @@ def _engine_options(is_sqlite: bool) -> dict[str, Any]:
 def _tune_sqlite(connection: Any, _: Any) -> None:
     if type(connection).__module__.startswith("sqlite3"):
         cursor = connection.cursor()
-        cursor.execute("pragma journal_mode=wal")
+        _switch_to_wal(cursor)
         # A commit must survive `kill -9` and power loss: the reply was paid for.
         cursor.execute("pragma synchronous=full")
         cursor.close()
+
+
+def _switch_to_wal(cursor: sqlite3.Cursor) -> None:
+    """The switch does not wait for a lock even with a busy timeout, so processes that open a new file must."""
+    for left in range(SWITCHES, -1, -1):
+        try:
+            cursor.execute("pragma journal_mode=wal")
+        except sqlite3.OperationalError as error:
+            if not left or "locked" not in str(error):
+                raise
+            time.sleep(random.uniform(0.0, 0.1))  # noqa: S311 - not a secret
+        else:
+            return
 
 
 def _insert_or_keep(dialect: str, table: sa.Table) -> Any:

@@ -245,3 +245,17 @@ def test_a_file_that_is_no_ledger_and_a_folder_that_cannot_be_made_are_said(tmp_
         Ledger(f"sqlite:///{tmp_path / 'text'}")
     with pytest.raises(NotWritable):
         Ledger(f"sqlite:///{tmp_path / 'text' / 'ledger.sqlite'}")
+
+
+OPENER = """
+    import sys, time
+    from eval_pipeline.llm.ledger import Ledger
+    time.sleep(max(0, float(sys.argv[2]) - time.time()))
+    Ledger(sys.argv[1]).close()
+"""
+
+
+def test_processes_that_open_a_new_ledger_at_the_same_moment_do_not_collide(url):
+    moment = str(time.time() + 2.0)
+    all_ = [subprocess.Popen([sys.executable, "-c", textwrap.dedent(OPENER), url, moment]) for _ in range(5)]
+    assert [process.wait(timeout=60) for process in all_] == [0] * 5
