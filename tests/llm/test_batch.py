@@ -9,7 +9,8 @@ import pytest
 
 from eval_pipeline.chat import ChatRequest
 from eval_pipeline.errors import BudgetReached, JudgeIdentityMismatch, ProviderStopped
-from eval_pipeline.llm.batch import BatchedChat, Batches
+from eval_pipeline.llm.batch import Batches
+from eval_pipeline.llm.batched_chat import BatchedChat
 from eval_pipeline.llm.ledger import Ledger
 from eval_pipeline.llm.ledgered_chat import LedgeredChat
 from eval_pipeline.llm.limits import Budget
