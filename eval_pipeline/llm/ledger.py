@@ -21,6 +21,7 @@ from typing import Any
 import orjson
 import sqlalchemy as sa
 from sqlalchemy import event
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.schema import CreateIndex, CreateTable
 
 from eval_pipeline.chat import ChatReply, TokenAlternatives
@@ -103,7 +104,7 @@ class Ledger:
         try:
             with self._engine.begin() as connection:
                 yield connection
-        except sa.exc.DBAPIError as error:
+        except DBAPIError as error:
             reason = str(error.orig).strip().split("\n", maxsplit=1)[0]
             raise NotWritable(path=self._url.render_as_string(hide_password=True), reason=reason) from error
 
