@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+from contextlib import nullcontext
 from dataclasses import replace
 
 import orjson
@@ -26,12 +27,18 @@ def ledger_key(identity: ModelIdentity, request: ChatRequest) -> str:
 
 
 class LedgeredChat:
-    """Wraps a model. A hit costs no call and is flagged `is_cached`; a miss is durable before it is returned."""
+    """Wraps a model. A hit costs no call and is flagged `is_cached`; a miss is durable before it is returned.
+
+    A place of the model's `max_in_flight` is held until its reply is durable, so a kill loses no more replies than that.
+    A model without the attribute costs nothing to ask again and is not bounded.
+    """
 
     def __init__(self, model: ChatModel, ledger: Ledger) -> None:
         self._model = model
         self._ledger = ledger
         self._in_flight: dict[str, asyncio.Future[ChatReply]] = {}
+        bound: int | None = getattr(model, "max_in_flight", None)
+        self._places = nullcontext() if bound is None else asyncio.Semaphore(bound)
 
     @property
     def identity(self) -> ModelIdentity:
@@ -64,7 +71,8 @@ class LedgeredChat:
             del self._in_flight[key]
 
     async def _ask(self, key: str, request: ChatRequest) -> ChatReply:
-        reply = replace(await self._model.reply(request), ledger_key=key)
-        if reply.failure not in PASSING:
-            await self._ledger.put(Entry(key, self._model.identity.model, request.template_id, reply))
+        async with self._places:
+            reply = replace(await self._model.reply(request), ledger_key=key)
+            if reply.failure not in PASSING:
+                await self._ledger.put(Entry(key, self._model.identity.model, request.template_id, reply))
         return reply

@@ -72,6 +72,7 @@ class OpenAIChat:
         given = dict(parameters) if parameters is not None else {"temperature": 0}
         self.identity = ModelIdentity(self.endpoint.name, model, revision, given)
         self.path, self._write, self._parse = APIS[api]
+        self.max_in_flight = max_in_flight
         self._request_model = request_model or model
         self._returns = re.compile(returns) if returns else None
         self._prices = prices

@@ -192,8 +192,10 @@ def test_killed_in_the_middle_only_what_was_in_flight_is_sent_twice(loopback, le
     counters = loopback.counters()
     assert counters["distinct"] == count * 6
     assert counters["most_repeated"] <= 2
-    # 64 in flight, and as many whose answers had come but were not yet durable.
-    assert counters["repeated"] <= 128, json.dumps(counters)
+    # A place is held until the reply is durable, so these 64 are all that a kill can lose.
+    assert counters["repeated"] <= 64, json.dumps(
+        {name: counters[name] for name in ("requests", "distinct", "repeated")}
+    )
     whole, _ = judge(loopback.base_url, f"sqlite:///{tmp_path / 'undisturbed.sqlite'}", count)
     assert grades(verdicts).equals(grades(whole))
 
