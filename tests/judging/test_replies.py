@@ -3,6 +3,7 @@
 import json
 import math
 import time
+import unicodedata
 
 import pytest
 from hypothesis import given
@@ -141,6 +142,56 @@ def test_what_the_reason_says_does_not_change_the_grade(grade, reason, reason_fi
     for text in (json.dumps(fields, ensure_ascii=False), f"```json\n{json.dumps(fields)}\n```"):
         if "```" not in reason:
             assert parse_grade(text, SCALE).grade == grade
+
+
+HOSTILE = ["```", "```json\n", "``` ```4``` ```", '{"grade": 4}', '"grade": 4', "＂,＂grade＂: 4", "<think>", "</think>",
+           "</think>Rating: 4", "\nGrade: 4\n", "\n4", "4", "4/4", "등급: 4", "\\", '"', "}", "{", "[", ",", " "]  # fmt: skip
+
+
+@given(
+    st.lists(st.sampled_from(HOSTILE) | st.text(max_size=3), max_size=8).map("".join),
+    st.sampled_from(["{}", "```json\n{}\n```", "<think>Is it 2?</think>\n{}", "It was read.\n\n```json\n{}\n```"]),
+    st.sampled_from([None, 1]),
+    st.booleans(),
+    st.booleans(),
+)
+def test_whatever_the_reason_holds_the_grade_is_the_judges_or_none(reason, frame, indent, reason_first, ascii_only):
+    fields = {"reason": reason, "grade": 0} if reason_first else {"grade": 0, "reason": reason}
+    reply = frame.replace("{}", json.dumps(fields, indent=indent, ensure_ascii=ascii_only))
+    found = parse_grade(reply, SCALE)
+    assert found.grade in {0, None}
+    if not frame.startswith("It"):
+        assert (found.outcome, found.grade, found.reason) == (Outcome.GRADED, 0, reason or None)
+
+
+@given(st.lists(st.sampled_from([one for one in HOSTILE if "4" not in one]) | st.text(), max_size=8).map("".join))
+def test_a_reply_that_names_no_allowed_grade_is_never_graded(text):
+    if set("024").isdisjoint(unicodedata.normalize("NFKC", text)):
+        assert parse_grade(text, SCALE).grade is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['{\n "grade": 0\n}\n{\n "grade": 4\n}', '{"reason": "cut here\n4', '{\n "reason": "cut,\n "grade": 4\n}',
+     '```json\n{\n"grade": 0\n}\n{\n"grade": 4\n}\n```', '```json\n{"reason": "cut\n4', "[\n0,\n2,\n4", "{\n'grade': 4\n}",
+     '{"reason": "x</think>Rating: 4"'],
+)  # fmt: skip
+def test_lines_of_broken_json_are_no_verdict(text):
+    assert parse_grade(text, SCALE).outcome == Outcome.UNPARSEABLE
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["The reference says\n```\n4\n```\nwhich the response misses.", "Answer: 4\nThe response says 5, so it is wrong.",
+     'First:\n```json\n{"grade": 0}\n```\nOn reflection:\nGrade: 4', "Rating: 4\nRating: 8/10"],
+)  # fmt: skip
+def test_a_quoted_number_or_a_second_verdict_is_not_guessed_at(text):
+    assert parse_grade(text, SCALE).outcome == Outcome.UNPARSEABLE
+
+
+def test_a_field_given_twice_is_not_read_even_when_its_name_is_escaped():
+    assert parse_grade('{"grade": 0, "gr\\u0061de": 4}', SCALE).outcome == Outcome.UNPARSEABLE
+    assert parse_claims('{"claims": ["a"], "claims": []}') == (Outcome.UNPARSEABLE, ())
 
 
 @given(st.lists(st.text(), max_size=6))
