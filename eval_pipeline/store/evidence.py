@@ -1,17 +1,21 @@
-"""Small files in git from which a fresh clone can decide: pinned baselines and decisions on judges."""
+"""Small files in git from which a fresh clone can decide: pinned baselines, calibrations, decisions on judges.
+
+One row a line in stable order, so that a diff shows what changed. What the rows decide belongs to the gate.
+"""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
 
 import polars as pl
 
-from eval_pipeline.errors import NotWritable
-from eval_pipeline.tables import SCORES
+from eval_pipeline.errors import FileUnreadable, NotWritable
+from eval_pipeline.store.warehouse import conform, folder_name
+from eval_pipeline.tables import CALIBRATIONS, SCORES
 
 BASELINE_COLUMNS = (
     "evaluation_id",
@@ -28,36 +32,48 @@ BASELINE_COLUMNS = (
 
 def baseline_path(folder: Path, label: str) -> Path:
     """File of a pinned baseline; the label is quoted, so it cannot leave the folder."""
-    return folder / "baselines" / f"{quote(label, safe='').replace('.', '%2E')}.jsonl"
+    return folder / "baselines" / f"{folder_name(label)}.jsonl"
 
 
 def write_baseline(folder: Path, label: str, scores: pl.DataFrame) -> Path:
-    """Pins the scores of one evaluation, one row a line in stable order; returns the file."""
+    """Pins the scores of one evaluation, one row a line in stable order; returns the file.
+
+    Raises:
+        NotWritable: the folder cannot be written.
+    """
     path = baseline_path(folder, label)
-    rows = scores.select(BASELINE_COLUMNS).sort("metric", "item_id").iter_rows(named=True)
-    _write(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
+    _write(path, scores.select(BASELINE_COLUMNS).sort("metric", "item_id").iter_rows(named=True))
     return path
 
 
 def read_baseline(folder: Path, label: str) -> pl.DataFrame | None:
-    """The pinned scores, or null when nothing is pinned under this label."""
+    """The pinned scores, or null when nothing is pinned under this label.
+
+    Raises:
+        FileUnreadable: a line is damaged.
+    """
     path = baseline_path(folder, label)
     if not path.exists():
         return None
-    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line]
-    return pl.DataFrame(rows, schema={name: SCORES.schema[name] for name in BASELINE_COLUMNS})
+    return _frame(path, {name: SCORES.schema[name] for name in BASELINE_COLUMNS}, _read(path))
 
 
 def judge_decisions(folder: Path) -> list[dict[str, Any]]:
-    """Decisions on judges, oldest first."""
-    path = folder / "judges.jsonl"
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line] if path.exists() else []
+    """Decisions on judges, oldest first.
+
+    Raises:
+        FileUnreadable: a line is damaged.
+    """
+    return _read(folder / "judges.jsonl")
 
 
 def accept_judge(folder: Path, decision: Mapping[str, Any]) -> None:
-    """Adds one decision; it holds at least `judge_key`, `metric`, `judge`, `message`, `decided_at`."""
-    lines = [json.dumps(row, ensure_ascii=False) for row in (*judge_decisions(folder), decision)]
-    _write(folder / "judges.jsonl", "\n".join(lines) + "\n")
+    """Adds one decision; it holds at least `judge_key`, `metric`, `judge`, `message`, `decided_at`. None is ever removed.
+
+    Raises:
+        NotWritable: the folder cannot be written.
+    """
+    _write(folder / "judges.jsonl", (*judge_decisions(folder), decision))
 
 
 def accepted_judges(folder: Path) -> set[str]:
@@ -65,11 +81,66 @@ def accepted_judges(folder: Path) -> set[str]:
     return {row["judge_key"] for row in judge_decisions(folder)}
 
 
-def _write(path: Path, text: str) -> None:
+def add_calibrations(folder: Path, calibrations: pl.DataFrame) -> Path:
+    """Adds `calibrations` rows, oldest first; the same row twice is one row. Returns the file.
+
+    Raises:
+        NotWritable: the folder cannot be written.
+    """
+    both = pl.concat([read_calibrations(folder), conform(CALIBRATIONS, calibrations)])
+    key = ("calibrated_at", *CALIBRATIONS.key, "attempt")
+    path = folder / "calibrations.jsonl"
+    _write(path, both.unique(key, keep="first").sort(key).iter_rows(named=True))
+    return path
+
+
+def read_calibrations(folder: Path) -> pl.DataFrame:
+    """`calibrations` rows kept in git, oldest first; none when there is no file.
+
+    Raises:
+        FileUnreadable: a line is damaged.
+    """
+    path = folder / "calibrations.jsonl"
+    rows = _read(path)
+    for row in rows:
+        row["calibrated_at"] = datetime.fromisoformat(row["calibrated_at"])
+    return _frame(path, CALIBRATIONS.schema, rows)
+
+
+def _frame(path: Path, schema: Mapping[str, pl.DataType], rows: list[dict[str, Any]]) -> pl.DataFrame:
+    try:
+        return pl.DataFrame([{name: row.get(name) for name in schema} for row in rows], schema=schema, orient="row")
+    except (TypeError, pl.exceptions.PolarsError) as error:
+        raise FileUnreadable(path=path, reason=str(error).splitlines()[0]) from error
+
+
+def _read(path: Path) -> list[dict[str, Any]]:
+    try:
+        # Split at line feeds only: a text may hold U+2028 and its like, which `splitlines` takes for line ends.
+        lines = path.read_bytes().decode().split("\n")
+    except FileNotFoundError:
+        return []
+    except (OSError, UnicodeDecodeError) as error:
+        raise FileUnreadable(path=path, reason=str(error)) from error
+    rows = []
+    for number, line in enumerate(lines, 1):
+        try:
+            row = json.loads(line) if line.strip() else None
+        except ValueError as error:
+            raise FileUnreadable(path=path, reason=f"line {number} is not JSON ({error})") from error
+        if row is not None and not isinstance(row, dict):
+            raise FileUnreadable(path=path, reason=f"line {number} is not a JSON object")
+        rows += [] if row is None else [row]
+    return rows
+
+
+def _write(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
+    """Writes all rows in one step; times in ISO form, texts literally."""
+    lines = [json.dumps(row, ensure_ascii=False, allow_nan=False, default=datetime.isoformat) for row in rows]
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         temporary = path.with_name(f".{path.name}.tmp")
-        temporary.write_text(text, encoding="utf-8")
+        temporary.write_bytes("".join(f"{line}\n" for line in lines).encode())
         temporary.replace(path)
     except OSError as error:
         raise NotWritable(path=path, reason=error.strerror or str(error)) from error

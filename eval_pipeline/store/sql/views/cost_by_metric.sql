@@ -1,12 +1,19 @@
--- Questions, calls, tokens and cost by evaluation and metric; cost is null as soon as one price is unknown
--- @question_count: Questions asked
--- @call_count: Requests that were answered now
+-- Questions, calls, tokens and cost by evaluation and metric
+-- @question_count: Questions put to the judge or found in the ledger
+-- @call_count: Requests made in this evaluation, repeated ones included
 -- @cached_count: Questions answered by the ledger
-select v.evaluation_id, v.metric,
-       count(*) as question_count,
-       sum(case when v.is_cached then 0 else v.attempt_count end) as call_count,
+-- @input_tokens: Prompt tokens of questions whose tokens are known, cached ones included; null when none is
+-- @output_tokens: Completion tokens of questions whose tokens are known; null when none is
+-- @cost_usd: Cost of the calls made in this evaluation; null as soon as one price is unknown
+select e.started_at, e.dataset, e.system, e.judge, v.evaluation_id, v.metric,
+       count(*) filter (v.is_cached or v.attempt_count > 0) as question_count,
+       coalesce(sum(v.attempt_count + v.transport_retry_count) filter (not v.is_cached and v.attempt_count > 0), 0)::bigint
+           as call_count,
        count(*) filter (v.is_cached) as cached_count,
-       sum(v.input_tokens) as input_tokens, sum(v.output_tokens) as output_tokens,
-       case when count(*) filter (v.cost_usd is null) = 0 then sum(v.cost_usd) end as cost_usd
+       sum(v.input_tokens)::bigint as input_tokens,
+       sum(v.output_tokens)::bigint as output_tokens,
+       case when count(*) filter (not v.is_cached and v.attempt_count > 0 and v.cost_usd is null) = 0
+            then coalesce(sum(v.cost_usd) filter (not v.is_cached and v.attempt_count > 0), 0) end as cost_usd
 from verdicts v join evaluations e using (evaluation_id)
-group by all order by all
+group by e.started_at, e.dataset, e.system, e.judge, v.evaluation_id, v.metric
+order by e.started_at, v.metric
