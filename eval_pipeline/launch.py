@@ -6,6 +6,7 @@ import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC
 from pathlib import Path
 
 import dagster as dg
@@ -92,18 +93,11 @@ def evaluate(project: Project, target: Target, options: Options, progress: Progr
 
 def unfinished(project: Project) -> str | None:
     """The newest evaluation of this project that has responses but no `evaluations` row, or was stopped; null for none."""
-    from eval_pipeline.evaluation.steps import STOPPED
     from eval_pipeline.store.warehouse import Warehouse
-    from eval_pipeline.tables import EVALUATIONS, RESPONSES
+    from eval_pipeline.tables import RESPONSES
 
-    warehouse = Warehouse(project.warehouse)
-    rows = warehouse.read(EVALUATIONS)
-    whole = {
-        name
-        for name, reason in rows.select("evaluation_id", "partial_reason").iter_rows()
-        if not (reason or "").startswith(STOPPED)
-    }
-    started = [name for name in warehouse.values(RESPONSES) if name not in whole]
+    whole = _finished(project)
+    started = [name for name in Warehouse(project.warehouse).values(RESPONSES) if name not in whole]
     return max(started, default=None)
 
 
@@ -117,6 +111,7 @@ def open_runs(project: Project) -> list[dict[str, object]]:
             dg.DagsterRunStatus.FAILURE,
         ]
         records = opened.get_run_records(dg.RunsFilter(statuses=statuses), limit=20)
+        finished = _finished(project)
         return [
             {
                 "run_id": record.dagster_run.run_id,
@@ -128,4 +123,21 @@ def open_runs(project: Project) -> list[dict[str, object]]:
                 else None,
             }
             for record in records
+            if _evaluation_id(record) not in finished
         ]
+
+
+def _evaluation_id(record: dg.RunRecord) -> str:
+    run = record.dagster_run
+    started = record.create_timestamp.astimezone(UTC)
+    return run.tags.get(EVALUATION_TAG) or f"{started:%Y%m%dT%H%M%S}-{(run.root_run_id or run.run_id)[:8]}"
+
+
+def _finished(project: Project) -> set[str]:
+    """Evaluations that have their row and were not stopped: a failed try of theirs needs nothing more."""
+    from eval_pipeline.evaluation.steps import STOPPED
+    from eval_pipeline.store.warehouse import Warehouse
+    from eval_pipeline.tables import EVALUATIONS
+
+    rows = Warehouse(project.warehouse).read(EVALUATIONS).select("evaluation_id", "partial_reason").iter_rows()
+    return {name for name, reason in rows if not (reason or "").startswith(STOPPED)}

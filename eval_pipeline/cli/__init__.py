@@ -21,11 +21,11 @@ def main() -> None:
         sys.exit(fail(error))
     except KeyboardInterrupt:
         sys.exit(fail(Interrupted()))
-    except PermissionError as error:
-        sys.exit(fail(NotWritable(path=error.filename or "?", reason=error.strerror or str(error))))
     except BrokenPipeError:
         sys.exit(141)
     except Exception as error:
+        if isinstance(error, OSError) and error.filename:
+            sys.exit(fail(NotWritable(path=error.filename, reason=error.strerror or str(error))))
         if os.environ.get("EVAL_TRACEBACK"):
             raise
         sys.exit(fail(Defect(kind=type(error).__name__, detail=str(error)[:500])))

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -17,10 +16,10 @@ from eval_pipeline.llm.ledger import Ledger
 from eval_pipeline.llm.ledgered_chat import ledger_key
 from eval_pipeline.llm.prices import cost
 from eval_pipeline.llm.tokens import estimate as token_estimate
-from eval_pipeline.metrics.declaration import Metric, Question, Sample
+from eval_pipeline.metrics.declaration import Metric, Sample
 from eval_pipeline.metrics.inputs import screen
 from eval_pipeline.stages import decomposition
-from eval_pipeline.stages.sampling import CLAIMS_METRIC, samples
+from eval_pipeline.stages.sampling import CLAIMS_METRIC, samples, with_claims
 from eval_pipeline.systems.journal import Journal
 from eval_pipeline.systems.source import build_source, fetch
 from eval_pipeline.vocabulary import Outcome, PartSource
@@ -33,19 +32,22 @@ CLAIMS_RANGE = (1, 8)
 
 @dataclass(slots=True)
 class _Counter:
-    """A chat model that answers nothing and counts what it would be asked."""
+    """A chat model that answers what the ledger holds and counts the rest as calls; the same question twice is one call."""
 
     identity: ModelIdentity
     ledger: Ledger | None
     questions: int = 0
-    hits: int = 0
     tokens: int = 0
+    missing: set[str] = field(default_factory=set)
 
     async def reply(self, request: ChatRequest) -> ChatReply:
-        self.questions += 1
-        if self.ledger is not None and self.ledger.get(ledger_key(self.identity, request)) is not None:
-            self.hits += 1
-        else:
+        self.questions += request.attempt == 0
+        key = ledger_key(self.identity, request)
+        stored = self.ledger.get(key) if self.ledger is not None else None
+        if stored is not None:
+            return stored
+        if key not in self.missing:
+            self.missing.add(key)
             self.tokens += sum(token_estimate(message["content"]) + 4 for message in request.messages)
         return ChatReply("", Outcome.REFUSED)
 
@@ -69,19 +71,41 @@ def estimate(project: Project, dataset: str | None, system: str | None, judge: s
 async def _estimate(evaluation: Evaluation) -> list[dict[str, Any]]:
     whole = await _samples(evaluation)
     declared = evaluation.metrics()
-    ledger = Ledger(evaluation.project.ledger_url) if (evaluation.project.local / "ledger.sqlite").exists() else None
+    # Asking for it creates the file; a dry run writes nothing where nothing was asked yet.
+    is_new = (
+        evaluation.project.ledger_url.startswith("sqlite") and not (evaluation.project.local / "ledger.sqlite").exists()
+    )
+    ledger = None if is_new else Ledger(evaluation.project.ledger_url)
     rows = []
     wanted = decomposition.sources(list(declared.values()))
     if wanted:
-        questions = [(sample, question) for sample in whole for question in decomposition.questions(sample, wanted)]
-        rows.append(await _row(evaluation, CLAIMS_METRIC, evaluation.judge, questions, len(questions), ledger))
+        counter, asker = _counting(evaluation, evaluation.judge, ledger)
+        origin = evaluation.origin(CLAIMS_METRIC, None, evaluation.judge)
+        claims, verdicts = await decomposition.decompose(whole, wanted, asker, origin)
+        whole = with_claims(whole, claims, verdicts)
+        rows.append(_row(CLAIMS_METRIC, evaluation.judge, counter, 0))
     for name, metric in declared.items():
-        open_ = [sample for sample in whole if screen(metric, sample) is None]
-        low, high = (_with_claims(open_, metric, count) for count in CLAIMS_RANGE)
-        at_most = sum(len(metric.questions(sample)) for sample in high)
-        known = [(sample, question) for sample in low for question in metric.questions(sample)]
-        rows.append(await _row(evaluation, name, evaluation.judge_of(name), known, at_most, ledger))
+        counter, asker = _counting(evaluation, evaluation.judge_of(name), ledger)
+        spread = 0
+        for sample in whole:
+            low, high = (_completed(sample, metric, count) for count in CLAIMS_RANGE)
+            if screen(metric, low) is not None:
+                continue
+            questions = metric.questions(low)
+            spread += len(metric.questions(high)) - len(questions)
+            for question in questions:
+                await asker.ask(question, sample.language)
+        rows.append(_row(name, evaluation.judge_of(name), counter, spread))
     return rows
+
+
+def _counting(evaluation: Evaluation, judge: str, ledger: Ledger | None) -> tuple[_Counter, Asker]:
+    config = evaluation.project.config.judges[judge]
+    identity = build_judge(judge, config, evaluation.project).identity
+    if ledger is not None:
+        ledger.preload(identity.model)
+    counter = _Counter(identity, ledger)
+    return counter, Asker(counter, attempts=config.attempts)
 
 
 async def _samples(evaluation: Evaluation) -> list[Sample]:
@@ -98,34 +122,27 @@ async def _samples(evaluation: Evaluation) -> list[Sample]:
     ]  # fmt: skip
 
 
-def _with_claims(whole: Sequence[Sample], metric: Metric, count: int) -> list[Sample]:
-    if not metric.decomposes:
-        return list(whole)
-    claims = {
-        source: tuple((_text(sample, source) or "?")[:200] for _ in range(count))
-        for source in metric.decomposes
-        for sample in whole[:1]
+def _completed(sample: Sample, metric: Metric, count: int) -> Sample:
+    """The sample with stand-ins for claims that are not made yet; claims the ledger knows are kept as they are."""
+    unknown = [source for source in metric.decomposes if source not in sample.claims and _text(sample, source)]
+    if not unknown:
+        return sample
+    stand_ins = {
+        source: tuple(f"{index} {_text(sample, source)}"[:200] for index in range(count)) for source in unknown
     }
-    return [replace(sample, claims=claims) for sample in whole]
+    outcomes = {source: outcome for source, outcome in sample.claim_outcomes.items() if source not in unknown}
+    return replace(sample, claims={**sample.claims, **stand_ins}, claim_outcomes=outcomes)
 
 
-def _text(sample: Sample, source: PartSource) -> str | None:
-    return sample.reference if source == PartSource.REFERENCE else sample.response
+def _text(sample: Sample, source: PartSource) -> str:
+    return (sample.reference if source == PartSource.REFERENCE else sample.response) or ""
 
 
-async def _row(evaluation: Evaluation, name: str, judge: str, questions: Sequence[tuple[Sample, Question]], at_most: int,
-               ledger: Ledger | None) -> dict[str, Any]:  # fmt: skip
-    identity = build_judge(judge, evaluation.project.config.judges[judge], evaluation.project).identity
-    if ledger is not None:
-        ledger.preload(identity.model)
-    counter = _Counter(identity, ledger)
-    asker = Asker(counter, attempts=1)
-    for sample, question in questions:
-        await asker.ask(question, sample.language)
-    calls = counter.questions - counter.hits
+def _row(name: str, judge: str, counter: _Counter, spread: int) -> dict[str, Any]:
+    calls = len(counter.missing)
     output = calls * (OUTPUT_TOKENS if name != CLAIMS_METRIC else 10 * OUTPUT_TOKENS)
     return {
-        "metric": name, "judge": judge, "questions": counter.questions, "from_ledger": counter.hits, "calls": calls,
-        "calls_at_most": max(calls, at_most - counter.hits), "input_tokens": counter.tokens, "output_tokens": output,
-        "cost_usd": cost(identity.model, counter.tokens, 0, output),
+        "metric": name, "judge": judge, "questions": counter.questions, "from_ledger": counter.questions - calls,
+        "calls": calls, "calls_at_most": calls + spread, "input_tokens": counter.tokens, "output_tokens": output,
+        "cost_usd": cost(counter.identity.model, counter.tokens, 0, output),
     }  # fmt: skip

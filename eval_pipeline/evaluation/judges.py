@@ -78,16 +78,17 @@ def build_judge(name: str, config: JudgeConfig, project: Project, budget: Budget
     if config.provider == "embedded":
         from eval_pipeline.llm.overlap_judge import OverlapJudge
 
-        return OverlapJudge()
+        return _metered(OverlapJudge(), budget)
     if config.provider == "recorded":
         from eval_pipeline.llm.recorded_chat import RecordedChat
 
         if config.path is None:
             raise JudgeMisconfigured(judge=name, reason="provider `recorded` needs `path`")
-        return RecordedChat(
+        recorded = RecordedChat(
             project.root / config.path, model=config.model, endpoint=config.endpoint or "recorded",
             revision=config.revision, parameters=config.parameters,
         )  # fmt: skip
+        return _metered(recorded, budget)
     from eval_pipeline.llm.openai_chat import OpenAIChat
 
     return OpenAIChat(
@@ -107,6 +108,12 @@ def build_judge(name: str, config: JudgeConfig, project: Project, budget: Budget
         returns=config.returns or (rf"(?:.*/)?{re.escape(config.model)}-.+" if config.allow_floating else None),
         budget=budget,
     )
+
+
+def _metered(model: ChatModel, budget: Budget | None) -> ChatModel:
+    from eval_pipeline.llm.metered_chat import MeteredChat
+
+    return model if budget is None else MeteredChat(model, budget)
 
 
 def system_model(name: str, config: SystemConfig, environment: Mapping[str, str]) -> ChatModel | None:

@@ -15,7 +15,7 @@ import polars as pl
 from eval_pipeline.asking import Asker
 from eval_pipeline.chat import ModelIdentity
 from eval_pipeline.config import MetricConfig, SystemConfig
-from eval_pipeline.errors import EmptyDataset, Stopped
+from eval_pipeline.errors import EmptyDataset, Stopped, SystemMisconfigured
 from eval_pipeline.evaluation import evidence, trust
 from eval_pipeline.evaluation.judges import Bench, Limits, build_judge, open_bench, system_model
 from eval_pipeline.evaluation.partitions import configuration_key
@@ -153,6 +153,9 @@ class Evaluation:
                 fetch(items, source, journal, self.evaluation_id, reused=reused, max_in_flight=config.max_in_flight,
                       on_response=lambda _: self.progress.advance())
             )  # fmt: skip
+        if config.source == "recorded" and frame["error"].eq("no recorded response").all():
+            reason = f"{config.path} holds no response to any of the {frame.height} items of {self.dataset}; name its own --system"
+            raise SystemMisconfigured(system=self.system, reason=reason)
         self.warehouse.write(RESPONSES, self.evaluation_id, frame, replace=True)
         return frame
 

@@ -25,7 +25,7 @@ WORDS = {
         "trust": "Can the judge be trusted?", "labels": "(labels: {provenance})", "gate": "Gate ({policy})", "was": "was", "lower": "lower", "improved": ", improved {n}", "in": "{n} of {all} in {stratum}", "needed": "; about {n} labels needed",
         "newly": "Newly failed {n}{improved}: {where}{ids}", "changed": "What changed: {text}", "nothing": "no earlier evaluation", "calls": "{calls} calls, {cached} from ledger, {cost}, {time}",
         "unknown": "cost unknown", "next": "Next: eval-pipeline show {item} | report | query \"select * from worst_items\"", "partial": "PARTIAL  {reason}",
-        "none": "0 labels", "same": "unchanged", "system": "system", "judge": "judge", "dataset": "dataset", "configuration": "configuration", "baseline": "The judge is the embedded lexical baseline: a floor to beat, not a judge to rely on.",
+        "none": "0 labels", "same": "unchanged", "edited": "dataset edited under its tag {tag}", "other_responses": "system: same release {release}, {n} items answered otherwise", "system": "system", "judge": "judge", "dataset": "dataset", "configuration": "configuration", "baseline": "The judge is the embedded lexical baseline: a floor to beat, not a judge to rely on.",
         "not_human": "Only human labels certify a judge.",
     },
     "ko": {
@@ -33,7 +33,7 @@ WORDS = {
         "trust": "심판을 믿을 수 있는가?", "labels": "(라벨: {provenance})", "gate": "게이트 ({policy})", "was": "이전", "lower": "하한", "improved": ", 개선 {n}건", "in": "{all}건 중 {n}건이 {stratum}", "needed": "; 라벨 약 {n}개 필요",
         "newly": "새로 실패 {n}건{improved}: {where}{ids}", "changed": "달라진 것: {text}", "nothing": "이전 평가 없음", "calls": "호출 {calls}건, 원장에서 {cached}건, {cost}, {time}",
         "unknown": "비용 모름", "next": "다음: eval-pipeline show {item} | report | query \"select * from worst_items\"", "partial": "부분 결과  {reason}",
-        "none": "라벨 0개", "same": "그대로", "system": "시스템", "judge": "심판", "dataset": "데이터셋", "configuration": "설정", "baseline": "심판이 내장 어휘 기준선입니다. 넘어야 할 바닥이지 의지할 심판이 아닙니다.",
+        "none": "라벨 0개", "same": "그대로", "edited": "데이터셋이 태그 {tag} 그대로 수정됨", "other_responses": "시스템: 릴리스 {release} 그대로, 응답 {n}건이 달라짐", "system": "시스템", "judge": "심판", "dataset": "데이터셋", "configuration": "설정", "baseline": "심판이 내장 어휘 기준선입니다. 넘어야 할 바닥이지 의지할 심판이 아닙니다.",
         "not_human": "사람의 라벨만 심판을 인증합니다.",
     },
 }  # fmt: skip
@@ -218,6 +218,13 @@ def _newly_failed(view: EvaluationView, rows: list[dict[str, Any]], words: dict[
     )
 
 
+def _other_responses(view: EvaluationView) -> int:
+    """Unchanged items whose judged texts are not those of the evaluation before: the system answered otherwise."""
+    key = ["metric", "item_id", "item_sha256"]
+    both = view.scores.join(view.previous_scores.select(*key, "content_sha256"), on=key, suffix="_before")
+    return both.filter(pl.col("content_sha256") != pl.col("content_sha256_before"))["item_id"].n_unique()
+
+
 def _changed(view: EvaluationView, words: dict[str, Any]) -> str:
     if view.previous is None:
         return words["changed"].format(text=words["nothing"])
@@ -232,6 +239,14 @@ def _changed(view: EvaluationView, words: dict[str, Any]) -> str:
         f"{words[names[name]]} {_clean(view.previous[name])[:12]} -> {_clean(view.evaluation[name])[:12]}"
         for name in moved
     ]
+    # A name that stayed proves nothing: the content behind a tag or a release may have changed all the same.
+    if "dataset_tag" not in moved and view.previous["dataset_version"] != view.evaluation["dataset_version"]:
+        moved.append("dataset_tag")
+        texts.append(words["edited"].format(tag=_clean(view.evaluation["dataset_tag"])))
+    count = _other_responses(view)
+    if "system_release" not in moved and count:
+        moved.append("system_release")
+        texts.append(words["other_responses"].format(release=_clean(view.evaluation["system_release"]), n=count))
     rest = [words[names[name]] for name in names if name not in moved]
     if rest:
         texts.append(f"{', '.join(rest)} {words['same']}")
