@@ -14,7 +14,7 @@ from eval_pipeline.vocabulary import Language
 
 def publish(project: Project) -> Path:
     """Rebuilds `results.duckdb` from the Parquet tables; returns its path."""
-    return publish_database(Warehouse(project.warehouse))
+    return publish_database(Warehouse(project.warehouse), project.local)
 
 
 def report_path(project: Project, evaluation_id: str) -> Path:

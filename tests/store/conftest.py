@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 import polars as pl
 import pytest
 
+from eval_pipeline.store.publish import publish
 from eval_pipeline.store.warehouse import Warehouse
 from eval_pipeline.tables import (
     CALIBRATIONS,
@@ -35,8 +36,19 @@ def night(day):
 
 @pytest.fixture
 def filled(tmp_path):
+    """A warehouse of one's own to change."""
+    return fill(str(tmp_path / "warehouse"))
+
+
+@pytest.fixture(scope="session")
+def published(tmp_path_factory):
+    """The database of such a warehouse, to read only."""
+    return publish(fill(str(tmp_path_factory.mktemp("published"))))
+
+
+def fill(root):
     """e1 and e2 are whole, e3 partial, e4 died before its `evaluations` row."""
-    made = Warehouse(str(tmp_path / "warehouse"))
+    made = Warehouse(root)
     made.write(
         DATASET_VERSIONS,
         "faq",

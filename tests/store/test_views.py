@@ -17,17 +17,16 @@ ASKED_FOR = {
 
 
 @pytest.fixture
-def ask(filled):
-    database = publish(filled)
-    return lambda sql: query(database, sql).rows()
+def ask(published):
+    return lambda sql: query(published, sql).rows()
 
 
 def test_every_question_people_ask_has_a_view():
     assert {view.name for view in views()} == ASKED_FOR
 
 
-def test_every_table_view_and_column_has_a_comment(filled):
-    with duckdb.connect(str(publish(filled)), read_only=True) as connection:
+def test_every_table_view_and_column_has_a_comment(published):
+    with duckdb.connect(str(published), read_only=True) as connection:
         bare = connection.execute(
             "select table_name from duckdb_tables() where comment is null union all "
             "select view_name from duckdb_views() where comment is null and not internal union all "
