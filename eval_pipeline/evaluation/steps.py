@@ -153,7 +153,7 @@ class Evaluation:
                 fetch(items, source, journal, self.evaluation_id, reused=reused, max_in_flight=config.max_in_flight,
                       on_response=lambda _: self.progress.advance())
             )  # fmt: skip
-        if config.source == "recorded" and frame["error"].eq("no recorded response").all():
+        if config.source == "recorded" and frame["error"].eq_missing("no recorded response").all():
             reason = f"{config.path} holds no response to any of the {frame.height} items of {self.dataset}; name its own --system"
             raise SystemMisconfigured(system=self.system, reason=reason)
         self.warehouse.write(RESPONSES, self.evaluation_id, frame, replace=True)
