@@ -12,12 +12,16 @@ import re
 import uuid
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
 
 import polars as pl
 
 from eval_pipeline.errors import FileUnreadable, NotWritable
 from eval_pipeline.tables import EVALUATIONS, Table
+
+if TYPE_CHECKING:
+    from polars._typing import PolarsDataType
 
 LONGEST = 200
 """Bytes of a quoted value in a folder name; file systems allow 255, and one Hangul syllable takes nine."""
@@ -159,7 +163,7 @@ class Warehouse:
     def _scan(self, table: Table, paths: Sequence[str]) -> pl.LazyFrame:
         if not paths:
             return table.frame().lazy()
-        sources = list(paths) if self.is_local else [io.BytesIO(self._fs.cat_file(path)) for path in paths]
+        sources: Any = list(paths) if self.is_local else [io.BytesIO(self._fs.cat_file(path)) for path in paths]
         return pl.scan_parquet(
             sources, schema=table.schema, missing_columns="insert", extra_columns="ignore", hive_partitioning=False,
             glob=False,
@@ -216,7 +220,7 @@ def conform(table: Table, frame: pl.DataFrame) -> pl.DataFrame:
     return typed
 
 
-def _fits(have: pl.DataType, want: pl.DataType) -> bool:
+def _fits(have: PolarsDataType, want: PolarsDataType) -> bool:
     """Whether every value of one type is one of the other: the same, all null, a narrower number, a category."""
     if have in {want, pl.Null()}:
         return True
