@@ -281,8 +281,8 @@ class Evaluation:
         return self.project.local / "journal" / f"{self.evaluation_id}.stopped"
 
     def _remember(self, stop: Stopped | None) -> None:
-        """Keeps what stopped the run, so that later steps and the exit code know."""
-        if stop is not None:
+        """Keeps what first stopped the run: a later step finds nothing left and would say less."""
+        if stop is not None and not self._stop_file().exists():
             self._stop_file().write_text(f"{STOPPED}{stop}", encoding="utf-8")
 
     def partial_reason(self) -> str | None:
