@@ -62,7 +62,7 @@ def _k(name: str, dtype: pl.DataType, comment: str) -> Column:
 
 EVALUATION = _k("evaluation_id", TEXT, "The evaluation: UTC start of the root run and the first 8 characters of its id")
 ITEM = _k("item_id", TEXT, "The item of the golden dataset")
-METRIC = _k("metric", TEXT, "Metric instance as named in evaluation.yaml")
+METRIC = _k("metric", TEXT, "Metric instance as named in evaluation.yaml; `claims` and `labels: ...` in verdicts")
 STRATUM = _k("stratum", TEXT, "Stratum of the item")
 DATASET = _k("dataset", TEXT, "Name of the golden dataset")
 VERSION = _k("dataset_version", TEXT, "sha256 of the dataset version's canonical content")

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
+import polars as pl
+
 from eval_pipeline.asking import Asker
 from eval_pipeline.chat import ChatReply, ChatRequest, ModelIdentity
+from eval_pipeline.evaluation import trust
 from eval_pipeline.evaluation.judges import build_judge
 from eval_pipeline.evaluation.project import Project
 from eval_pipeline.evaluation.steps import Evaluation, Options
+from eval_pipeline.intake import datasets
 from eval_pipeline.llm.ledger import Ledger
 from eval_pipeline.llm.ledgered_chat import ledger_key
 from eval_pipeline.llm.prices import cost
@@ -19,7 +23,7 @@ from eval_pipeline.llm.tokens import estimate as token_estimate
 from eval_pipeline.metrics.declaration import Metric, Sample
 from eval_pipeline.metrics.inputs import screen
 from eval_pipeline.stages import decomposition
-from eval_pipeline.stages.sampling import CLAIMS_METRIC, samples, with_claims
+from eval_pipeline.stages.sampling import CLAIMS_METRIC, LABELS, samples, with_claims
 from eval_pipeline.systems.journal import Journal
 from eval_pipeline.systems.source import build_source, fetch
 from eval_pipeline.vocabulary import Outcome, PartSource
@@ -36,9 +40,10 @@ class _Counter:
 
     identity: ModelIdentity
     ledger: Ledger | None
+    seen: set[str]
     questions: int = 0
+    calls: int = 0
     tokens: int = 0
-    missing: set[str] = field(default_factory=set)
 
     async def reply(self, request: ChatRequest) -> ChatReply:
         self.questions += request.attempt == 0
@@ -46,18 +51,20 @@ class _Counter:
         stored = self.ledger.get(key) if self.ledger is not None else None
         if stored is not None:
             return stored
-        if key not in self.missing:
-            self.missing.add(key)
+        if key not in self.seen:
+            self.seen.add(key)
+            self.calls += 1
             self.tokens += sum(token_estimate(message["content"]) + 4 for message in request.messages)
         return ChatReply("", Outcome.REFUSED)
 
 
 def estimate(project: Project, dataset: str | None, system: str | None, judge: str | None, metrics: tuple[str, ...],
              limit: int | None) -> list[dict[str, Any]]:  # fmt: skip
-    """One row per metric, and decomposition's own.
+    """One row per metric, decomposition's own, and one per labelled metric for its calibration.
 
-    Exact for metrics whose questions are known (before re-asks) and for decomposition; `calls_at_most` differs from
-    `calls` where claims are not made yet. Sends nothing to a judge; only recorded systems are read, others count as answering.
+    Exact before re-asks where `calls` equals `calls_at_most`. Where claims are not made yet `calls` reckons with one
+    claim a text and `calls_at_most` with eight. Sends nothing to a judge; only recorded systems are read, others count
+    as answering.
     """
     name, _, tag = (dataset or "").partition("@")
     chosen = project.config.dataset_name(name or None)
@@ -76,35 +83,55 @@ async def _estimate(evaluation: Evaluation) -> list[dict[str, Any]]:
         evaluation.project.ledger_url.startswith("sqlite") and not (evaluation.project.local / "ledger.sqlite").exists()
     )
     ledger = None if is_new else Ledger(evaluation.project.ledger_url)
+    seen: set[str] = set()  # what an earlier line of the estimate already asks is in the ledger by then
     rows = []
     wanted = decomposition.sources(list(declared.values()))
     if wanted:
-        counter, asker = _counting(evaluation, evaluation.judge, ledger)
-        origin = evaluation.origin(CLAIMS_METRIC, None, evaluation.judge)
-        claims, verdicts = await decomposition.decompose(whole, wanted, asker, origin)
-        whole = with_claims(whole, claims, verdicts)
+        counter, asker = _counting(evaluation, evaluation.judge, ledger, seen)
+        whole = await _claimed(evaluation, whole, wanted, asker)
         rows.append(_row(CLAIMS_METRIC, evaluation.judge, counter, 0))
     for name, metric in declared.items():
-        counter, asker = _counting(evaluation, evaluation.judge_of(name), ledger)
-        spread = 0
-        for sample in whole:
-            low, high = (_completed(sample, metric, count) for count in CLAIMS_RANGE)
-            if screen(metric, low) is not None:
-                continue
+        counter, asker = _counting(evaluation, evaluation.judge_of(name), ledger, seen)
+        rows.append(_row(name, evaluation.judge_of(name), counter, await _ask(whole, metric, asker)))
+    labels = datasets.labels(evaluation.project.dataset_folder(evaluation.dataset), evaluation.dataset)
+    for name, metric in declared.items():
+        labelled = list(trust.label_samples(labels.filter(pl.col("metric") == name)).values())
+        if not labelled:
+            continue
+        counter, asker = _counting(evaluation, evaluation.judge_of(name), ledger, seen)
+        if metric.decomposes:
+            labelled = await _claimed(evaluation, labelled, metric.decomposes, asker)
+        rows.append(_row(f"{LABELS}{name}", evaluation.judge_of(name), counter, await _ask(labelled, metric, asker)))
+    return rows
+
+
+async def _claimed(
+    evaluation: Evaluation, whole: list[Sample], wanted: tuple[PartSource, ...], asker: Asker
+) -> list[Sample]:
+    """The samples with the claims that the ledger knows."""
+    origin = evaluation.origin(CLAIMS_METRIC, None, evaluation.judge)
+    return with_claims(whole, *await decomposition.decompose(whole, wanted, asker, origin))
+
+
+async def _ask(whole: list[Sample], metric: Metric, asker: Asker) -> int:
+    """Asks the counter all questions; returns how many more there may be where claims are not made yet."""
+    spread = 0
+    for sample in whole:
+        low, high = (_completed(sample, metric, count) for count in CLAIMS_RANGE)
+        if screen(metric, low) is None:
             questions = metric.questions(low)
             spread += len(metric.questions(high)) - len(questions)
             for question in questions:
                 await asker.ask(question, sample.language)
-        rows.append(_row(name, evaluation.judge_of(name), counter, spread))
-    return rows
+    return spread
 
 
-def _counting(evaluation: Evaluation, judge: str, ledger: Ledger | None) -> tuple[_Counter, Asker]:
+def _counting(evaluation: Evaluation, judge: str, ledger: Ledger | None, seen: set[str]) -> tuple[_Counter, Asker]:
     config = evaluation.project.config.judges[judge]
     identity = build_judge(judge, config, evaluation.project).identity
     if ledger is not None:
         ledger.preload(identity.model)
-    counter = _Counter(identity, ledger)
+    counter = _Counter(identity, ledger, seen)
     return counter, Asker(counter, attempts=config.attempts)
 
 
@@ -139,7 +166,7 @@ def _text(sample: Sample, source: PartSource) -> str:
 
 
 def _row(name: str, judge: str, counter: _Counter, spread: int) -> dict[str, Any]:
-    calls = len(counter.missing)
+    calls = counter.calls
     output = calls * (OUTPUT_TOKENS if name != CLAIMS_METRIC else 10 * OUTPUT_TOKENS)
     return {
         "metric": name, "judge": judge, "questions": counter.questions, "from_ledger": counter.questions - calls,

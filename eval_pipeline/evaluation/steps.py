@@ -24,7 +24,7 @@ from eval_pipeline.evaluation.project import Project
 from eval_pipeline.intake import datasets
 from eval_pipeline.metrics.declaration import Metric, Sample
 from eval_pipeline.stages import aggregation, decomposition, judging, scoring
-from eval_pipeline.stages.sampling import CLAIMS_METRIC, samples, with_claims
+from eval_pipeline.stages.sampling import CLAIMS_METRIC, LABELS, samples, with_claims
 from eval_pipeline.store.warehouse import Warehouse
 from eval_pipeline.systems.journal import Journal
 from eval_pipeline.systems.source import build_source, fetch, release
@@ -184,7 +184,7 @@ class Evaluation:
         async with self._bench() as bench:
             asker = self.asker(bench, self.judge)
             result = await decomposition.decompose(whole, wanted, asker, self.origin(CLAIMS_METRIC, None, self.judge))
-            self._remember(asker.stopped)
+            self.remember(asker.stopped)
             return result
 
     def verdicts(self) -> pl.DataFrame:
@@ -204,7 +204,7 @@ class Evaluation:
             async for frame in parts:
                 self.warehouse.write(VERDICTS, self.evaluation_id, frame, part=part, replace=True)
                 part += 1
-            self._remember(next((asker.stopped for asker in by_judge.values() if asker.stopped), None))
+            self.remember(next((asker.stopped for asker in by_judge.values() if asker.stopped), None))
         return self.read(VERDICTS)
 
     def scores(self) -> pl.DataFrame:
@@ -280,13 +280,16 @@ class Evaluation:
     def _stop_file(self) -> Path:
         return self.project.local / "journal" / f"{self.evaluation_id}.stopped"
 
-    def _remember(self, stop: Stopped | None) -> None:
+    def remember(self, stop: Stopped | None) -> None:
         """Keeps what first stopped the run: a later step finds nothing left and would say less."""
-        if stop is not None and not self._stop_file().exists():
+        if stop is not None and not self.is_stopped():
             self._stop_file().write_text(f"{STOPPED}{stop}", encoding="utf-8")
 
+    def is_stopped(self) -> bool:
+        return self._stop_file().exists()
+
     def partial_reason(self) -> str | None:
-        if self._stop_file().exists():
+        if self.is_stopped():
             return self._stop_file().read_text(encoding="utf-8")
         if self.options.limit is not None:
             return f"limited to {self.options.limit} items"
@@ -297,6 +300,7 @@ class Evaluation:
         """The `evaluations` row as of now."""
         version = datasets.load(self.project.dataset_folder(self.dataset), self.tag)
         verdicts, responses = self.read(VERDICTS), self.read(RESPONSES)
+        own = verdicts.filter(~pl.col("metric").str.starts_with(LABELS))
         spent = evidence.spending(verdicts)
         scoring_sha256 = self.project.config.scoring_sha256(self.system, self.judge)
         reason = self.partial_reason()
@@ -322,7 +326,7 @@ class Evaluation:
             "cost_usd": spent.cost_usd,
             "is_partial": reason is not None,
             "partial_reason": reason,
-            "is_replay": bool(responses["is_reused"].all()) and spent.call_count == 0,
+            "is_replay": bool(responses["is_reused"].all()) and evidence.spending(own).call_count == 0,
             "is_unpinned": any(self.project.config.judges[name].allow_floating for name in self.judges()),
             "warnings": trust.admit(self.project, self.system, self.judges()),
         }])  # fmt: skip

@@ -12,12 +12,13 @@ import polars as pl
 
 from eval_pipeline.asking import Asker
 from eval_pipeline.evaluation import evidence
+from eval_pipeline.evaluation.judges import open_bench
 from eval_pipeline.evaluation.project import Project
 from eval_pipeline.intake import datasets
 from eval_pipeline.llm.admission import admit as admit_judge
 from eval_pipeline.metrics.declaration import Metric, Sample
 from eval_pipeline.stages import calibration, decomposition, gating, judging, scoring
-from eval_pipeline.stages.sampling import CLAIMS_METRIC, with_claims
+from eval_pipeline.stages.sampling import CLAIMS_METRIC, LABELS, with_claims
 from eval_pipeline.stages.versioning import detect_language
 from eval_pipeline.store import evidence as store_evidence
 from eval_pipeline.store.warehouse import Warehouse
@@ -63,44 +64,46 @@ def _sample(sha: str, fields: dict[str, object]) -> Sample:
 
 
 async def judge_labels(evaluation: Evaluation, labels: pl.DataFrame) -> pl.DataFrame:
-    """Scores of the labelled texts by this evaluation's judges: metric, content_sha256, value, status.
+    """Scores of the labelled texts by this evaluation's judges: metric, content_sha256, value.
 
-    The ledger answers what was asked before, so a label set is paid for once per judge key.
+    The ledger answers what was asked before, so a label set is paid for once per judge key. The verdicts are kept with
+    the evaluation's own, under `labels: <metric>`, and what stopped them stops the run.
     """
-    from eval_pipeline.evaluation.judges import open_bench
-
     rows: list[dict[str, object]] = []
+    kept = [VERDICTS.frame()]
     metrics = {name: metric for name, metric in evaluation.metrics().items() if (labels["metric"] == name).any()}
     by_metric = {name: label_samples(labels.filter(pl.col("metric") == name)) for name in metrics}
     evaluation.progress.begin("calibrations", sum(map(len, by_metric.values())))
     async with open_bench(evaluation.project, evaluation.judges(), evaluation.limits_left()) as bench:
+        askers = {name: evaluation.asker(bench, name) for name in evaluation.judges()}
         for name, metric in metrics.items():
-            asker = evaluation.asker(bench, evaluation.judge_of(name))
-            whole = await _with_claims(evaluation, metric, list(by_metric[name].values()), asker)
-            origin = evaluation.origin(name, None, evaluation.judge_of(name))
-            parts = [frame async for frame in judging.judge(whole, {name: metric}, {name: asker}, {name: origin})]
-            verdicts = pl.concat(parts) if parts else VERDICTS.frame()
-            scored = scoring.values(metric, whole, verdicts, evaluation.treatments().get(name))
-            for sample, score in zip(whole, scored, strict=True):
+            asker = askers[evaluation.judge_of(name)]
+            whole, verdicts = await _asked(evaluation, name, metric, list(by_metric[name].values()), asker)
+            kept.append(verdicts.with_columns(pl.lit(f"{LABELS}{name}").alias("metric")))
+            own = verdicts.filter(pl.col("metric") == name)
+            for sample, score in zip(
+                whole, scoring.values(metric, whole, own, evaluation.treatments().get(name)), strict=True
+            ):
                 evaluation.progress.advance()
-                rows.append(
-                    {
-                        "metric": name,
-                        "content_sha256": sample.item_id,
-                        "value": score.value,
-                        "status": score.status.value,
-                    }
-                )
-    schema = {"metric": pl.String, "content_sha256": pl.String, "value": pl.Float64, "status": pl.String}
-    return pl.DataFrame(rows, schema=schema)
+                rows.append({"metric": name, "content_sha256": sample.item_id, "value": score.value})
+    evaluation.warehouse.write(VERDICTS, evaluation.evaluation_id, pl.concat(kept), part="labels", replace=True)
+    evaluation.remember(next((asker.stopped for asker in askers.values() if asker.stopped), None))
+    return pl.DataFrame(rows, schema={"metric": pl.String, "content_sha256": pl.String, "value": pl.Float64})
 
 
-async def _with_claims(evaluation: Evaluation, metric: Metric, whole: list[Sample], asker: Asker) -> list[Sample]:
-    if not metric.decomposes:
-        return whole
-    origin = evaluation.origin(CLAIMS_METRIC, None, evaluation.judge)
-    claims, verdicts = await decomposition.decompose(whole, metric.decomposes, asker, origin)
-    return with_claims(whole, claims, verdicts)
+async def _asked(
+    evaluation: Evaluation, name: str, metric: Metric, whole: list[Sample], asker: Asker
+) -> tuple[list[Sample], pl.DataFrame]:
+    """The samples with the claims the metric needs, and all verdicts about them."""
+    judge, frames = evaluation.judge_of(name), [VERDICTS.frame()]
+    if metric.decomposes:
+        origin = evaluation.origin(CLAIMS_METRIC, None, judge)
+        claims, own = await decomposition.decompose(whole, metric.decomposes, asker, origin)
+        whole = with_claims(whole, claims, own)
+        frames.append(own)
+    origin = evaluation.origin(name, evaluation.judge_keys()[name], judge)
+    frames += [frame async for frame in judging.judge(whole, {name: metric}, {name: asker}, {name: origin})]
+    return whole, pl.concat(frames)
 
 
 def calibrate(evaluation: Evaluation, labels: pl.DataFrame) -> pl.DataFrame:
@@ -114,6 +117,8 @@ def calibrate(evaluation: Evaluation, labels: pl.DataFrame) -> pl.DataFrame:
         if keys[name] is not None
     }
     judged = asyncio.run(judge_labels(evaluation, labels))
+    if evaluation.is_stopped():
+        return CALIBRATIONS.frame()  # some labels are unasked: what the others say must not certify anyone
     config = evaluation.project.config.calibration
     frame = calibration.calibrate(
         labels, judged, judges, bar=calibration.Bar(config.bar, config.minimum_labels, config.minimum_off_modal),

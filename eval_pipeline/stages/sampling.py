@@ -14,6 +14,8 @@ from eval_pipeline.vocabulary import Language, Outcome, PartSource
 
 CLAIMS_METRIC = "claims"
 """Name under which decomposition's own verdicts stand in the verdicts table."""
+LABELS = "labels: "
+"""What precedes a metric's name where its verdicts are about labelled texts: paid for, and no score rests on them."""
 
 
 def samples(items: pl.DataFrame, responses: pl.DataFrame, rivals: pl.DataFrame | None = None) -> list[Sample]:

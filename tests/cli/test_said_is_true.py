@@ -76,3 +76,33 @@ def test_a_place_that_cannot_be_written_is_the_user_s_to_fix_not_a_defect(finish
     assert done.returncode == 2, (done.returncode, done.stderr)
     assert "defect" not in done.stderr
     assert not (folder / "no").exists()
+
+
+def test_every_call_is_in_the_printed_count_those_for_the_labels_too(project, run_cli):
+    predicted = json.loads(run_cli("run", "--dry-run", "--json", cwd=project).stdout)
+    run_cli("run", cwd=project)
+    (row,) = json.loads(run_cli("evaluations", "--json", cwd=project).stdout)
+    (kept,) = json.loads(run_cli("ledger", "stats", "--json", cwd=project).stdout)
+    assert row["call_count"] == kept["reply_count"]
+    sql = "select metric, count(*) as n from verdicts where not is_cached group by metric"
+    made = {
+        one["metric"]: one["n"] for one in json.loads(run_cli("query", sql, "--format", "json", cwd=project).stdout)
+    }
+    exact = {one["metric"]: one["calls"] for one in predicted if one["calls"] == one["calls_at_most"]}
+    assert {"claims", "answer_accuracy", "labels: answer_accuracy", "labels: context_relevance"} <= set(exact)
+    assert exact == {name: made.get(name, 0) for name in exact}
+    assert all(made.get(one["metric"], 0) <= one["calls_at_most"] for one in predicted)
+
+
+def test_a_limit_reached_while_labels_are_judged_stops_the_run_and_keeps_no_calibration(project, run_cli):
+    assert run_cli("run", cwd=project, EVAL_WAREHOUSE=project / "whole").returncode == 0
+    sql = "select count(*) as n from verdicts where not starts_with(metric, 'labels: ') and not is_cached"
+    (own,) = json.loads(run_cli("query", sql, "--format", "json", cwd=project, EVAL_WAREHOUSE=project / "whole").stdout)
+    done = run_cli("run", "--max-calls", own["n"] + 25, "--json", cwd=project)
+    assert done.returncode == 5, done.stderr
+    found = json.loads(done.stdout)
+    assert (found["is_partial"], found["gate"]["decision"]) == (True, "BLOCKED")
+    assert all(row["not_asked_count"] == 0 for row in found["summaries"]), "the items themselves were all judged"
+    (row,) = json.loads(run_cli("evaluations", "--json", cwd=project).stdout)
+    assert row["call_count"] == own["n"] + 25
+    assert json.loads(run_cli("query", "select * from calibrations", "--format", "json", cwd=project).stdout) == []

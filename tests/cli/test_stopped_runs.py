@@ -29,7 +29,15 @@ def server():
 
 
 @pytest.fixture
-def judged(project, server):
+def judged(judged_with_labels):
+    """The same without labels, so that every call is about an item."""
+    for labels in (judged_with_labels / "datasets" / "helpdesk" / "labels").glob("*.jsonl"):
+        labels.unlink()
+    return judged_with_labels
+
+
+@pytest.fixture
+def judged_with_labels(project, server):
     """A project whose judge is the loopback server; three dual metrics."""
     server.control()
     path = project / "evaluation.yaml"
@@ -43,8 +51,6 @@ def judged(project, server):
     )
     text = text.replace("  faithfulness: {no_claims: exclude}\n", "").replace("    faithfulness: {floor: 0.70}\n", "")
     path.write_text(text, encoding="utf-8")
-    for labels in (project / "datasets" / "helpdesk" / "labels").glob("*.jsonl"):
-        labels.unlink()
     return project
 
 
@@ -72,13 +78,13 @@ def test_max_calls_sends_no_more_marks_the_result_partial_and_exits_5(judged, se
     assert any(row["not_asked_count"] for row in found["summaries"])
 
 
-def test_a_dry_run_predicts_calls_exactly_and_tokens_closely_and_sends_nothing(judged, server, run_cli):
-    predicted = json.loads(run_cli("run", "--dry-run", "--json", cwd=judged, JUDGE_KEY=KEY).stdout)
+def test_a_dry_run_predicts_calls_exactly_those_for_labels_too_and_sends_nothing(judged_with_labels, server, run_cli):
+    predicted = json.loads(run_cli("run", "--dry-run", "--json", cwd=judged_with_labels, JUDGE_KEY=KEY).stdout)
     assert server.counters()["requests"] == 0
-    run_cli("run", cwd=judged, JUDGE_KEY=KEY)
+    run_cli("run", cwd=judged_with_labels, JUDGE_KEY=KEY)
     counters = server.counters()
     assert sum(row["calls"] for row in predicted) == counters["requests"]
-    again = json.loads(run_cli("run", "--dry-run", "--json", cwd=judged, JUDGE_KEY=KEY).stdout)
+    again = json.loads(run_cli("run", "--dry-run", "--json", cwd=judged_with_labels, JUDGE_KEY=KEY).stdout)
     assert sum(row["calls"] for row in again) == 0
 
 

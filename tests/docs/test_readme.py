@@ -1,5 +1,6 @@
 """Both READMEs: their commands exist, their metric lists are the metrics, their output is the demo's."""
 
+import json
 import re
 from pathlib import Path
 
@@ -46,3 +47,10 @@ def test_the_output_shown_is_the_demo_s(finished):
             line = next(line for line in shown.splitlines() if line.strip().startswith(row["metric"]))
             assert f"{row['mean']['value']:.3f}".lstrip("0") in line
             assert str(row["scored_count"]) in line
+
+
+def test_the_calls_shown_are_those_a_first_demo_makes(finished, run_cli):
+    folder, _ = finished
+    first = json.loads(run_cli("evaluations", "--json", cwd=folder).stdout)[0]
+    shown = f"{first['call_count']:,} calls, {first['cached_count']:,} from ledger"
+    assert shown in (ROOT / "README.md").read_text(encoding="utf-8")
