@@ -51,6 +51,7 @@ def test_the_output_shown_is_the_demo_s(finished):
 
 def test_the_calls_shown_are_those_a_first_demo_makes(finished, run_cli):
     folder, _ = finished
-    first = json.loads(run_cli("evaluations", "--json", cwd=folder).stdout)[0]
+    sql = "select call_count, cached_count from evaluations order by started_at limit 1"
+    (first,) = json.loads(run_cli("query", sql, "--format", "json", cwd=folder).stdout)
     shown = f"{first['call_count']:,} calls, {first['cached_count']:,} from ledger"
     assert shown in (ROOT / "README.md").read_text(encoding="utf-8")
