@@ -362,7 +362,8 @@ EVALUATIONS = Table(
         _c("partial_reason", TEXT, "What"),
         _k("is_replay", FLAG, "Every response was reused and every reply came from the ledger: no new observation"),
         _k("is_unpinned", FLAG, "The judge is an alias that moves"),
-        _k("warnings", TEXTS, "Remarks of judge admission"),
+        _k("warnings", TEXTS, "Remarks on what the numbers rest on: judge admission, bias towards an order (English)"),
+        _c("warnings_ko", TEXTS, "The same in Korean"),
     ),
 )
 

@@ -304,6 +304,8 @@ class Evaluation:
         spent = evidence.spending(verdicts)
         scoring_sha256 = self.project.config.scoring_sha256(self.system, self.judge)
         reason = self.partial_reason()
+        admission = trust.admit(self.project, self.system, self.judges())
+        order = scoring.order_remarks(self.read(SCORES), self.metrics())
         return EVALUATIONS.frame([{
             "evaluation_id": self.evaluation_id,
             "dataset": self.dataset,
@@ -328,7 +330,8 @@ class Evaluation:
             "partial_reason": reason,
             "is_replay": bool(responses["is_reused"].all()) and evidence.spending(own).call_count == 0,
             "is_unpinned": any(self.project.config.judges[name].allow_floating for name in self.judges()),
-            "warnings": trust.admit(self.project, self.system, self.judges()),
+            "warnings": [*admission, *(english for english, _ in order)],
+            "warnings_ko": [*admission, *(korean for _, korean in order)],
         }])  # fmt: skip
 
 

@@ -52,6 +52,22 @@ def order_summary(scores: Sequence[Score]) -> OrderSummary:
     return OrderSummary(len(parts), flips, firsts, flips >= FLIP_LIMIT)
 
 
+def order_remark(name: str, summary: OrderSummary) -> tuple[str, str] | None:
+    """What to say, in English and Korean, of a judge whose preferences follow the order; null of any other."""
+    if not summary.is_order_bound:
+        return None
+    facts, first = f"{summary.flip_rate:.2f}, n {summary.pair_count}", f"{summary.first_won_share:.0%}"
+    english = (
+        f"order: {name}: flip rate {facts}; {first} of all gradings went to the response shown first. "
+        "The judge follows the order, so ties here say nothing about the systems"
+    )
+    korean = (
+        f"순서: {name}: 뒤집힘 비율 {facts}; 모든 채점의 {first}가 먼저 보인 응답에 돌아갔습니다. "
+        "심판이 순서를 따르므로 이 무승부는 시스템에 대해 아무것도 말해 주지 않습니다"
+    )
+    return english, korean
+
+
 def declare(against: str = "", seed: int = 0) -> Metric:
     """`against` is `system@release` with stored responses; `seed` draws which response is shown first."""
     del against  # read where responses are found

@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 
 from eval_pipeline.report.view import EvaluationView
+from eval_pipeline.vocabulary import Language
 
 
 def statistic(value: float | None, lower: float | None = None, upper: float | None = None, n: int | None = None,
@@ -66,6 +67,7 @@ def run_json(view: EvaluationView, *, database: str, report: str, exit_code: int
         "report": report,
         "is_partial": view.evaluation["is_partial"],
         "partial_reason": view.evaluation["partial_reason"],
+        "warnings": view.remarks(Language.EN),
         "summaries": [summary_json(row) for row in view.summaries.iter_rows(named=True)],
         "gate": gate_json(view.gate, exit_code),
     }

@@ -23,7 +23,7 @@ Words = Mapping[str, str]
 def markdown(view: EvaluationView, language: Language) -> str:
     """The decision with its reasons, the numbers, the judge against people, what changed. Texts of the data are escaped."""
     t = words(language)
-    parts = [MARKER, _head(view, t), *_flags(view, t), _reasons(view, t, language)]
+    parts = [MARKER, _head(view, t), *_flags(view, t, language), _reasons(view, t, language)]
     parts += [f"### {t['numbers']}", _responses(view, t), _numbers(view, t), f"### {t['trust']}", _trust(view, t)]
     parts += [f"### {t['since']}", _since(view, t), _worst(view, t), _foot(view, t)]
     return "\n\n".join(part for part in parts if part) + "\n"
@@ -39,11 +39,12 @@ def _head(view: EvaluationView, t: Words) -> str:
     return f"## {SYMBOLS.get(word, '❔')} {shown} ({word})\n\n{where} · {escaped(row['judge'])} ({escaped(row['judge_model'])}) · {escaped(row['evaluation_id'])}{policy}"
 
 
-def _flags(view: EvaluationView, t: Words) -> list[str]:
+def _flags(view: EvaluationView, t: Words, language: Language) -> list[str]:
     row, found = view.evaluation, []
     if row["is_partial"]:
         found.append(f"**{t['partial']}:** {escaped(row['partial_reason'], 400)}")
     found += [t[name] for name in ("replay", "unpinned") if row[f"is_{name}"]]
+    found += [f"**{t['warning']}:** {escaped(one, 400)}" for one in view.remarks(language)]
     if str(row["judge_model"]).startswith("overlap_judge"):
         found.append(t["embedded"])
     kinds = sorted(set(view.calibrations["label_provenance"]) - {"human", "none"})

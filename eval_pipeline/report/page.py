@@ -54,7 +54,7 @@ def _content(view: EvaluationView, language: Language) -> dict[str, Any]:
     change_counts, change_rows, changes_rest = sections.changes(view)
     row = view.evaluation
     return {
-        "t": t, "language": language.value, "e": row, "decision": decision, "rules": rules, "items": items,
+        "t": t, "language": language.value, "e": row, "remarks": view.remarks(language), "decision": decision, "rules": rules, "items": items,
         "style": _style(), "numbers": sections.numbers(view, t), "trust": trust,
         "kinds": [t.get(kind, kind) for kind in sorted({one["label_provenance"] for one in trust} - {"human", "none"})],
         "trends": sections.trends(view, t), "distributions": sections.distributions(view, t),

@@ -52,6 +52,8 @@ def summary_text(view: EvaluationView, language: Language):  # noqa: ANN201 - a 
             Text(words["partial"].format(reason=_clean(view.evaluation["partial_reason"], 400)), style="yellow"),
             Text(),
         ]
+    for remark in view.remarks(language):
+        parts.append(Text(f"! {_clean(remark, 400)}", style="yellow"))
     parts += [
         Text(_responses(view, words)),
         Text(),

@@ -21,6 +21,7 @@ from eval_pipeline.tables import (
     VERDICTS,
     Table,
 )  # fmt: skip
+from eval_pipeline.vocabulary import Language
 
 Read = Callable[..., pl.DataFrame]
 """`read(table, value=None)`: the rows of a table, or those of one value of its first key column."""
@@ -54,6 +55,11 @@ class EvaluationView:
     previous_scores: pl.DataFrame
     previous_summaries: pl.DataFrame
     changes: pl.DataFrame
+
+    def remarks(self, language: Language) -> list[str]:
+        """What the evaluation warns of, in one language where it is there."""
+        korean = self.evaluation["warnings_ko"] if language == Language.KO else None
+        return list(korean or self.evaluation["warnings"])
 
 
 def view(read: Read, evaluation_id: str, baseline: str | None = None) -> EvaluationView:

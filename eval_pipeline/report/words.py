@@ -172,7 +172,7 @@ _TABLE: dict[str, tuple[str, str]] = {
                 "이 페이지의 모든 내용은 results.duckdb에 빠짐없이 있습니다: eval-pipeline query \"SELECT * FROM worst_items\"."),
     "no_difference": ("Nothing is left to compare.", "비교할 것이 없습니다."),
     "headline_worse": ("Answers got worse: ", "답변이 나빠짐: "),
-    "warnings": ("Remarks", "참고"),
+    "warning": ("Warning", "경고"),
     "scored_both": ("scored", "채점"),
     "scored_single": ("scored on one of two grades", "등급 둘 중 하나로 채점"),
     "no_response": ("failed response", "실패한 응답"),

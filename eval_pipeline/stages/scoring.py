@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
+from eval_pipeline.metrics import pairwise_preference
 from eval_pipeline.metrics.declaration import Metric, Sample, Score, Verdict
 from eval_pipeline.metrics.inputs import screen
 from eval_pipeline.metrics.texts import content_sha256
@@ -67,6 +68,21 @@ def score_one(metric: Metric, sample: Sample, verdicts: Sequence[Verdict], treat
     if any(undecomposed) or any(one.outcome == Outcome.NOT_ASKED for one in verdicts):
         return Score(ScoreStatus.NOT_ASKED, lower=0.0, upper=1.0, outcomes=(Outcome.NOT_ASKED,))
     return metric.score(sample, verdicts)
+
+
+def order_remarks(scores: pl.DataFrame, metrics: Mapping[str, Metric]) -> list[tuple[str, str]]:
+    """Remarks, in English and Korean, on pairwise metrics whose judge follows the order of presentation."""
+    found = []
+    for name, metric in metrics.items():
+        if metric.template_ids != pairwise_preference.TEMPLATES:
+            continue
+        rows = scores.filter((pl.col("metric") == name) & pl.col("value").is_not_null())
+        stored = [
+            Score(ScoreStatus(status), value, components=json.loads(components))
+            for status, value, components in rows.select("status", "value", "components").iter_rows()
+        ]
+        found.append(pairwise_preference.order_remark(name, pairwise_preference.order_summary(stored)))
+    return [one for one in found if one is not None]
 
 
 def _by_item(verdicts: pl.DataFrame) -> dict[str, list[Verdict]]:

@@ -25,6 +25,7 @@ KNOBS = {
     "unsupported": [],  # parameters answered with HTTP 400
     "model": None,  # name to answer as; null echoes the request's
     "seed": 0,
+    "grade": None,  # the grade of every question; null is one that depends on the prompt
     "logprobs": None,
     "batch": {},  # polls: how often it is in progress; status: how it ends; failed_lines, missing_lines, lose_create: see Batches
 }
@@ -120,7 +121,7 @@ def content(request, kind):
         return b'{"object": "list", "data": []}'
     if '"claims"' in request["messages"][0]["content"]:
         return completion(request, json.dumps({"claims": ["One thing is so.", "Another thing is so."]}))
-    return completion(request, f'{{"grade": {grade(text)}}}')
+    return completion(request, f'{{"grade": {grade(text) if STATE.knobs["grade"] is None else STATE.knobs["grade"]}}}')
 
 
 class Batches:

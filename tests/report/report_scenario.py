@@ -101,7 +101,7 @@ def _evaluation(name, k, items, metrics, word, is_partial):
         "metrics": list(metrics), "config_sha256": "c" * 64, "versions": '{"eval-pipeline": "0.1.0"}', "started_at": started,
         "finished_at": started + timedelta(seconds=401), "item_count": items, "call_count": 4212, "cached_count": 1061,
         "cost_usd": 1.37, "is_partial": is_partial, "partial_reason": f"limit{word}" if is_partial else None, "is_replay": False,
-        "is_unpinned": False, "warnings": [f"a remark{word}"],
+        "is_unpinned": False, "warnings": [f"a remark{word}"], "warnings_ko": [f"한마디{word}"],
     }  # fmt: skip
 
 

@@ -195,6 +195,15 @@ def test_a_partial_evaluation_says_so_in_every_form():
     assert run_json(seen, database="d", report="r", exit_code=3)["is_partial"] is True
 
 
+@pytest.mark.parametrize(("language", "word"), [(Language.EN, "a remark"), (Language.KO, "한마디")])
+def test_a_warning_is_in_every_form_in_its_language(language, word):
+    found = night()
+    seen = view(found.read, found.evaluation_id)
+    assert word in printed(seen, language)
+    assert word in markdown(seen, language)
+    assert run_json(seen, database="d", report="r", exit_code=0)["warnings"] == ["a remark"]
+
+
 def test_the_json_of_a_run_has_the_documented_keys_and_no_nan(bad_night):
     found = run_json(bad_night, database="d", report="r", exit_code=1)
     json.dumps(found, allow_nan=False)
