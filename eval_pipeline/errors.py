@@ -13,6 +13,7 @@
     │   ├── TagExists
     │   ├── PromptInvalid
     │   ├── NotWritable
+    │   ├── TargetExists
     │   ├── QueryFailed
     │   ├── NothingPublished
     │   ├── EvaluationNotFound
@@ -158,6 +159,11 @@ class PromptInvalid(UsageError):
 class NotWritable(UsageError):
     english = "Cannot write {path}: {reason}. Choose another folder or fix its permissions."
     korean = "{path}에 쓸 수 없습니다: {reason}. 다른 폴더를 고르거나 권한을 고치세요."
+
+
+class TargetExists(UsageError):
+    english = "{path} exists and may hold somebody's work. Choose another --out, or replace it with --force."
+    korean = "{path} 파일이 이미 있으며 누군가의 작업이 들어 있을 수 있습니다. --out을 바꾸거나 --force로 덮어쓰세요."
 
 
 class QueryFailed(UsageError):

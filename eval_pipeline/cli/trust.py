@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from eval_pipeline.cli.console import LANGUAGE, AsJson, Lang, project, t
+from eval_pipeline.cli.label import label_app
 from eval_pipeline.cli.run import Evaluation
 from eval_pipeline.vocabulary import Policy
 
@@ -138,6 +139,12 @@ def plan(lang: Lang = LANGUAGE) -> None:
 
 def register(app: typer.Typer) -> None:
     """Adds the verbs of this group."""
+    app.add_typer(
+        label_app,
+        name="label",
+        help=t("Human labels: sheets out, and back in", "사람 라벨: 시트 내보내기와 가져오기"),
+        rich_help_panel=PANEL,
+    )
     app.command("calibrate", help=t("Judge against people", "심판을 사람과 비교"), rich_help_panel=PANEL)(calibrate)
     app.add_typer(
         judges_app,

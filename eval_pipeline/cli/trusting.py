@@ -72,8 +72,18 @@ def _print_calibration(found: dict[str, Any]) -> None:
 
 
 def calibrations(project: Project, judge: str | None, metric: str | None, as_json: bool) -> int:
-    """The newest calibrations of the latest evaluation; exit code of the worst."""
-    seen = stored.view(project, stored.newest(project))
+    """The calibrations of the latest evaluation, made anew when labels came in since; exit code of the worst."""
+    from eval_pipeline.cli.progress import Bar
+    from eval_pipeline.evaluation.recalibration import refresh
+
+    evaluation_id = stored.newest(project)
+    with Bar() as bar:
+        refresh(
+            project,
+            stored.evaluations(project).row(by_predicate=pl.col("evaluation_id") == evaluation_id, named=True),
+            bar,
+        )
+    seen = stored.view(project, evaluation_id)
     rows = seen.calibrations.filter(pl.col("stratum") == "all")
     if judge is not None:
         rows = rows.filter(pl.col("judge") == project.config.judge_name(judge))

@@ -171,7 +171,7 @@ class Evaluation:
 
     def claims(self) -> pl.DataFrame:
         """Atomic claims of the texts that some metric needs, with decomposition's own verdicts."""
-        self._stop_file().unlink(missing_ok=True)
+        self.forget_stop()
         wanted = decomposition.sources(list(self.metrics().values()))
         whole = samples(self.items(), self.read(RESPONSES))
         self.progress.begin("claims", sum(len(decomposition.questions(sample, wanted)) for sample in whole))
@@ -284,6 +284,10 @@ class Evaluation:
         """Keeps what first stopped the run: a later step finds nothing left and would say less."""
         if stop is not None and not self.is_stopped():
             self._stop_file().write_text(f"{STOPPED}{stop}", encoding="utf-8")
+
+    def forget_stop(self) -> None:
+        """Before another try."""
+        self._stop_file().unlink(missing_ok=True)
 
     def is_stopped(self) -> bool:
         return self._stop_file().exists()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
+import shutil
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -38,7 +40,7 @@ def browser():
 
 
 @pytest.mark.browser
-def test_fifty_items_are_labelled_by_keyboard_and_calibrate(tmp_path: Path, browser) -> None:
+def test_fifty_items_are_labelled_by_keyboard_and_calibrate(tmp_path: Path, browser, finished, run_cli) -> None:
     handed_out = tasks(50)
     sheets.export_sheet(tmp_path, handed_out, declare("answer_accuracy"), "kim", tmp_path / "page.html", Language.KO)
     context = browser.new_context(accept_downloads=True)
@@ -97,6 +99,23 @@ def test_fifty_items_are_labelled_by_keyboard_and_calibrate(tmp_path: Path, brow
     people = labels["value"].to_list()
     result = calibration.compare(people, people)
     assert (result.pair_count, str(result.decision)) == (50, "pass")
+
+    # The same file through the command line of a project that handed these texts out.
+    project = tmp_path / "project"
+    shutil.copytree(finished[0], project)
+    sheets.export_sheet(
+        project / "datasets" / "helpdesk",
+        handed_out,
+        declare("answer_accuracy"),
+        "kim",
+        tmp_path / "again.html",
+        Language.KO,
+    )
+    done = run_cli("label", "import", files["e"], "--annotator", "kim", "--json", cwd=project)
+    assert done.returncode == 0 and json.loads(done.stdout)["label_count"] == 50, done.stderr
+    done = run_cli("calibrate", "--metric", "answer_accuracy", "--json", cwd=project)
+    [found] = json.loads(done.stdout)
+    assert (found["pair_count"], found["label_provenance"]) == (50, "human")
 
 
 @pytest.mark.browser

@@ -46,7 +46,7 @@ from eval_pipeline.vocabulary import CalibrationDecision, Provenance
 
 __all__ = [
     "ADJUDICATED", "ALL", "Bar", "JudgeOnMetric", "PairsReport", "SamplingPlan", "as_score", "attempt", "calibrate",
-    "calibrate_pairs", "compare", "exit_code", "flat", "human_agreement", "labels_sha256", "report", "sampling_plan",
+    "calibrate_pairs", "compare", "exit_code", "flat", "human_agreement", "is_current", "labels_sha256", "report", "sampling_plan",
     "statistics",
 ]  # fmt: skip
 
@@ -117,6 +117,15 @@ def labels_sha256(labels: pl.DataFrame) -> str:
     """Identity of a label set: what was labelled, by whom, how."""
     parts = labels.select("content_sha256", "annotator", "value").sort("content_sha256", "annotator").rows()
     return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
+
+
+def is_current(calibrations: pl.DataFrame, labels: pl.DataFrame) -> bool:
+    """Whether every `calibrations` row of a whole metric was made with these `human_labels` rows."""
+    whole = calibrations.filter(pl.col("stratum") == ALL).select("metric", "labels_sha256")
+    return all(
+        sha == labels_sha256(_counted(labels.filter(pl.col("metric") == metric))[0])
+        for metric, sha in whole.iter_rows()
+    )
 
 
 def attempt(history: pl.DataFrame | None, metric: str, sha: str, judge_key: str) -> int:
