@@ -134,7 +134,9 @@ def _read(question: Question, reply: ChatReply) -> Verdict:
 
 
 def _grade(question: Question, reply: ChatReply) -> Verdict:
-    parsed = replies.parse_grade(reply.text, question.grades)
+    # A rubric or G-Eval puts its own scale into the prompt (settings), and a score on it is a grade of it.
+    fields = replies.GRADE_FIELDS if question.settings else replies.CODE_FIELDS
+    parsed = replies.parse_grade(reply.text, question.grades, fields)
     if parsed.outcome != Outcome.GRADED or parsed.grade is None:
         return Verdict(question, parsed.outcome, reason=parsed.reason)
     worst, best = question.grades[0], question.grades[-1]

@@ -1,7 +1,7 @@
 """Prompt texts as versioned data, and their loader. Rendering is `fencing`'s; what to ask is a metric's.
 
 A prompt is a folder `<id>/` with `v<N>.en.yaml`, `v<N>.ko.yaml` and `CHANGES.md`. The highest version is in use. A
-released text never changes: `pins.toml` holds its sha256.
+released text never changes: `pins.toml` holds its sha256, and those of what a judge is told about an unusable reply.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import re
 import tomllib
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -101,13 +100,14 @@ def text_sha256(system: str, user: str) -> str:
 
 
 @cache
-def _reasks() -> dict[str, dict[str, str]]:
-    return yaml.safe_load((HOME / "reask.yaml").read_text(encoding="utf-8"))
+def _reasks(home: Path) -> dict[str, dict[str, str]]:
+    path = home / "reask.yaml"
+    return yaml.safe_load(path.read_text(encoding="utf-8")) if path.is_file() else {}
 
 
 def reask(outcome: Outcome, language: Language) -> str:
     """What a judge is told about an unusable reply; holds `{{ grades }}`."""
-    return _reasks()[outcome.value][language.value]
+    return _reasks(HOME)[outcome.value][language.value]
 
 
 def all_prompts() -> list[Prompt]:
@@ -116,15 +116,22 @@ def all_prompts() -> list[Prompt]:
     return [_read(path.parent.name, Language(path.suffixes[-2].removeprefix(".")), path) for path in paths]
 
 
-def broken_pins(prompts: Sequence[Prompt] | None = None) -> list[str]:
-    """Prompts whose text is not the one that was released, that were never pinned, or are gone. Empty when all is well."""
-    pins = tomllib.loads((HOME / "pins.toml").read_text(encoding="utf-8"))
-    problems = []
-    for prompt in prompts if prompts is not None else all_prompts():
-        pinned = pins.get(prompt.template_id, {}).get(f"v{prompt.version}.{prompt.language.value}")
-        if pinned != prompt.sha256:
-            problems.append(f"{prompt.template_id}/v{prompt.version}.{prompt.language.value}")
-    if prompts is None:
-        pinned_files = {f"{template_id}/{name}" for template_id, names in pins.items() for name in names}
-        problems += sorted(name for name in pinned_files if not (HOME / f"{name}.yaml").is_file())
-    return problems
+def texts_in_use() -> dict[tuple[str, str], str]:
+    """sha256 of every text a judge may be sent: prompts by id and `v<N>.<language>`, re-asks by outcome and language."""
+    found = {(one.template_id, f"v{one.version}.{one.language.value}"): one.sha256 for one in all_prompts()}
+    for outcome, by_language in _reasks(HOME).items():
+        for language, text in by_language.items():
+            found["reask", f"{outcome}.{language}"] = text_sha256("", text)
+    return found
+
+
+def pinned_texts() -> dict[tuple[str, str], str]:
+    """What `pins.toml` holds, in the same form."""
+    pins = tomllib.loads((HOME / "pins.toml").read_text(encoding="utf-8")) if (HOME / "pins.toml").is_file() else {}
+    return {(template_id, name): sha for template_id, names in pins.items() for name, sha in names.items()}
+
+
+def broken_pins() -> list[str]:
+    """Texts that are not the released ones, that were never pinned, or are gone. Empty when all is well."""
+    used, pinned = texts_in_use(), pinned_texts()
+    return ["/".join(key) for key in sorted(used | pinned) if used.get(key) != pinned.get(key)]

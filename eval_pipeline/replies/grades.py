@@ -13,6 +13,8 @@ from eval_pipeline.replies.reading import Found, body, holds_remnants, is_repeat
 from eval_pipeline.vocabulary import Outcome
 
 GRADE_FIELDS = ("grade", "rating", "score")
+CODE_FIELDS = ("grade", "rating")
+"""Without `score`: a score may be a number in [0, 1], and `{"score": 1}` of the codes 0, 1, 2 is full marks or half."""
 LONGEST_VERDICT_LINE = 160
 
 
@@ -42,11 +44,16 @@ _DECORATION = str.maketrans(dict.fromkeys("*_`\"'", " "))
 _NO_NUMBERS = frozenset({"nan", "inf", "-inf", "infinity", "-infinity", "true", "false"})
 
 
-def parse_grade(text: str, grades: Sequence[int]) -> ParsedReply:
+def parse_grade(text: str, grades: Sequence[int], fields: Sequence[str] = GRADE_FIELDS) -> ParsedReply:
     """Reads a reply as one of the allowed grades.
 
     Accepts JSON with the one grade field (bare, fenced, or after a closed reasoning block) or a reply that is only the
     number, with an optional label or unit. Where a reply reasons first, its last verdict line counts.
+
+    Args:
+        text: the reply.
+        grades: the allowed grades.
+        fields: names that the JSON grade field may have.
     """
     if not text.strip():
         return ParsedReply(Outcome.EMPTY)
@@ -55,7 +62,7 @@ def parse_grade(text: str, grades: Sequence[int]) -> ParsedReply:
     if found.value is None and not text.isascii() and not ('"' in text and "\uff02" in text):
         found = json_of(unicodedata.normalize("NFKC", text))
     if found.value is not None:
-        return _from_json(found, grades)
+        return _from_json(found, grades, fields)
     text = unicodedata.normalize("NFKC", text)
     if body(text).lower() in _NO_NUMBERS:
         return ParsedReply(Outcome.OFF_SCALE)
@@ -65,12 +72,12 @@ def parse_grade(text: str, grades: Sequence[int]) -> ParsedReply:
     return ParsedReply(Outcome.UNPARSEABLE) if number is None else _allowed(number, grades, None)
 
 
-def _from_json(found: Found, grades: Sequence[int]) -> ParsedReply:
+def _from_json(found: Found, grades: Sequence[int], fields: Sequence[str]) -> ParsedReply:
     value = found.value
     if not isinstance(value, dict):
         return _allowed(value, grades, None) if isinstance(value, int | float) else ParsedReply(Outcome.UNPARSEABLE)
     present = [name for name in GRADE_FIELDS if name in value]
-    if len(present) != 1 or is_repeated(found.source, present[0]):
+    if len(present) != 1 or present[0] not in fields or is_repeated(found.source, present[0]):
         return ParsedReply(Outcome.UNPARSEABLE)
     reason = value.get("reason") or value.get("feedback")
     read = _allowed(value[present[0]], grades, reason if isinstance(reason, str) else None)

@@ -2,12 +2,13 @@
 
 import asyncio
 import itertools
-from dataclasses import replace
+import shutil
 
 import pytest
 
 from eval_pipeline import api, prompts
-from eval_pipeline.errors import UnknownName
+from eval_pipeline.cli import checking
+from eval_pipeline.errors import PromptInvalid, UnknownName
 from eval_pipeline.llm.overlap_judge import OverlapJudge
 from eval_pipeline.llm.scripted_chat import ScriptedChat
 from eval_pipeline.metrics import available, declare
@@ -240,9 +241,32 @@ def test_released_prompts_are_pinned_and_exist_in_both_languages():
             assert set(one.variables) == set(other.variables)
 
 
-def test_an_edited_released_prompt_is_found(tmp_path):
-    edited = replace(prompts.load("answer_accuracy.1", Language.KO), sha256="0" * 64)
-    assert prompts.broken_pins([edited]) == ["answer_accuracy.1/v1.ko"]
+@pytest.mark.parametrize(
+    ("file", "name"),
+    [("answer_accuracy.1/v1.ko.yaml", "answer_accuracy.1/v1.ko"), ("g_eval/v1.en.yaml", "g_eval/v1.en"),
+     ("reask.yaml", "reask/off_scale.en")],
+)  # fmt: skip
+def test_an_edited_released_text_is_found_and_check_refuses_it(tmp_path, monkeypatch, file, name):
+    home = tmp_path / "prompts"
+    shutil.copytree(prompts.HOME, home)
+    monkeypatch.setattr(prompts, "HOME", home)
+    path = home / file
+    path.write_text(path.read_text(encoding="utf-8").replace("grade", "mark", 1), encoding="utf-8")
+    assert prompts.broken_pins() == [name] == checking_says()
+
+
+def checking_says():
+    """The texts that `eval-pipeline check` refuses."""
+    with pytest.raises(PromptInvalid) as refused:
+        checking._prompts()
+    return refused.value.facts["prompt"].split(", ")
+
+
+def test_a_score_field_is_no_grade_code_but_a_grade_of_a_declared_scale():
+    # {"score": 1} of the codes 0, 1, 2 may be full marks on [0, 1] or half of them.
+    judge = ScriptedChat(lambda _: '{"score": 1}')
+    assert scored("context_relevance", judge, **FIELDS).status == ScoreStatus.INVALID
+    assert scored("g_eval", judge, **FIELDS).value == 0.0
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,6 @@ SCORERS = {cls.metric_name: cls for cls in api.Scorer.__subclasses__()}
 UNREADABLE = "no verdict"
 
 OTHERWISE = {
-    "aa_col_wrong_key": (0.75, "score is one of the names a grade field may have"),
     "cr_col_context_inside_question": (1.0, "only a context equal to the question is known to be useless unasked"),
     "ac_leg_all_lists_empty": (None, "claims that nobody judged are not false claims"),
     "ac_col_response_without_statements": (
