@@ -82,6 +82,10 @@ class Provenance(StrEnum):
     MODEL = "model"
 
 
+PROVENANCE_KO = {"human": "사람", "constructed": "구성", "model": "모델", "mixed": "혼합", "none": "없음"}
+"""Provenance of a set of labels in Korean; a set may also be mixed, or empty."""
+
+
 class CalibrationDecision(StrEnum):
     """What the labels say of a judge."""
 

@@ -14,7 +14,7 @@ from eval_pipeline.report.sections import ORDER
 from eval_pipeline.report.view import EvaluationView
 from eval_pipeline.report.words import rule_name
 from eval_pipeline.report.words import words as report_words
-from eval_pipeline.vocabulary import Language
+from eval_pipeline.vocabulary import PROVENANCE_KO, Language
 
 __all__ = ["COLOURS", "number", "signed", "span", "summary_text"]
 
@@ -37,7 +37,6 @@ WORDS = {
         "not_human": "사람의 라벨만 심판을 인증합니다.",
     },
 }  # fmt: skip
-PROVENANCE_KO = {"human": "사람", "constructed": "구성", "model": "모델", "mixed": "혼합", "none": "없음"}
 
 
 def summary_text(view: EvaluationView, language: Language):  # noqa: ANN201 - a rich renderable

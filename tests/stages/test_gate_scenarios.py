@@ -227,6 +227,13 @@ def test_the_judge_bounds_the_decision(calibrations: pl.DataFrame, policy: Polic
     )
 
 
+def test_korean_evidence_names_the_labels_in_korean() -> None:
+    labels = calibration(decision="untested", label_provenance="constructed", reason="constructed_labels")
+    rules = decide(case(scores(GOOD), window=window(GOOD), calibrations=labels)).rules
+    (rule,) = [one for one in rules if one.rule == "calibration"]
+    assert "라벨: 구성" in rule.evidence_ko and "constructed" not in rule.evidence_ko
+
+
 def test_the_newest_calibration_counts() -> None:
     old = calibration(decision="pass")
     new = calibration(decision="fail", labels_sha256="more", calibrated_at=scenario.NOW.replace(day=12))

@@ -14,7 +14,7 @@ import polars as pl
 from eval_pipeline.stages.gating.case import ALL, LISTED_ITEMS, Case, Rule, number
 from eval_pipeline.stats.counts import Counts, as_counts
 from eval_pipeline.stats.tails import cvar
-from eval_pipeline.vocabulary import SCORED_STATUSES, CalibrationDecision, Decision, ScoreStatus
+from eval_pipeline.vocabulary import PROVENANCE_KO, SCORED_STATUSES, CalibrationDecision, Decision, ScoreStatus
 
 TAIL_ITEMS = 100
 """Fewer values than this have fewer than 10 in their worst 10 %: too few to gate."""
@@ -83,7 +83,7 @@ def _calibration(case: Case, metric: str) -> Rule:
         "calibration", metric, _trusted(case, row),
         f"{word}{f' ({en})' if en else ''}: {limits.format('lower')}; labels: {row['label_provenance']}{needed}",
         f"{CALIBRATION_KO[word]}{f' ({ko})' if ko else ''}: {limits.format('하한')}; "
-        f"라벨: {row['label_provenance']}{needed_ko}",
+        f"라벨: {PROVENANCE_KO.get(row['label_provenance'], row['label_provenance'])}{needed_ko}",
         numbers={name: row[name] for name in CALIBRATION_NUMBERS},
     )  # fmt: skip
 
