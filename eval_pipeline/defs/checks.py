@@ -1,5 +1,6 @@
 """Asset checks: what can be wrong with an evaluation, shown also when it is right. Rules live elsewhere."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 import dagster as dg
@@ -8,9 +9,10 @@ import polars as pl
 from eval_pipeline.defs.partitions import EVALUATIONS
 from eval_pipeline.defs.resources import ProjectResource, RunOptions
 from eval_pipeline.defs.steps import evaluation
+from eval_pipeline.evaluation import dataset_check
 from eval_pipeline.report.metadata import markdown_table
 from eval_pipeline.stages.aggregation import accounting_violations
-from eval_pipeline.tables import GOLDEN_ITEMS, SUMMARIES
+from eval_pipeline.tables import SUMMARIES
 
 Context = dg.AssetCheckExecutionContext
 check: dict[str, Any] = {"partitions_def": EVALUATIONS}
@@ -51,22 +53,16 @@ def invalid_grade_rate(context: Context, project: ProjectResource, run_options: 
     )
 
 
-@dg.asset_check(asset="golden_items", **check, description="The dataset's rows keep the suite of golden_items.")
+@dg.asset_check(
+    asset="golden_items",
+    **check,
+    description="The version is as it was tagged, and neither it nor its rows are rotten.",
+)
 def golden_items_suite(context: Context, project: ProjectResource, run_options: RunOptions) -> dg.AssetCheckResult:
-    from eval_pipeline.quality.validate import validate
-
     current = evaluation(context, project, run_options)
-    findings = validate(GOLDEN_ITEMS, current.items())
-    rows = pl.DataFrame(
-        [
-            {
-                "rule": f.rule,
-                "severity": str(f.severity),
-                "message": str(f.message),
-                "item_ids": ", ".join(f.item_ids[:20]),
-            }
-            for f in findings
-        ],
-        schema={"rule": pl.String, "severity": pl.String, "message": pl.String, "item_ids": pl.String},
+    folder = current.project.dataset_folder(current.dataset)
+    findings = dataset_check.check(current.project, current.dataset, folder, current.tag, datetime.now(UTC).date())
+    severity = ERROR if any(one.severity == "error" for one in findings) else WARN
+    return _result(
+        dataset_check.rows(findings), "Correct the named rows and add the dataset under a new tag.", severity
     )
-    return _result(rows, "Correct the named rows and add the dataset under a new tag.", WARN)

@@ -53,6 +53,13 @@ def check(project: Project, name: str, folder: Path, tag: str, today: date) -> l
     return sorted(found, key=lambda one: one.severity != "error")
 
 
+def rows(findings: Sequence[Finding]) -> pl.DataFrame:
+    """Findings as a table to show: severity, rule, message, count, item_ids (the first 20)."""
+    schema = {"severity": pl.String, "rule": pl.String, "message": pl.String, "count": pl.Int64, "item_ids": pl.String}
+    shown = [(one.severity, one.rule, one.message, one.count, ", ".join(one.item_ids[:20])) for one in findings]
+    return pl.DataFrame(shown, schema=schema, orient="row")
+
+
 def moved(folder: Path, tag: str) -> list[Finding]:
     """Content that is not what its tag was given to, one finding per item."""
     found = []

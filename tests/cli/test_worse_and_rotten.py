@@ -2,6 +2,7 @@
 
 import json
 
+import dagster as dg
 import pytest
 
 
@@ -50,4 +51,18 @@ def test_a_one_character_edit_after_tagging_blocks_and_names_dataset_tag_item_an
         assert word in rotten["evidence"]
     checked = run_cli("dataset", "check", "helpdesk", cwd=baseline)
     assert checked.returncode == 1
-    assert "en-faq-01" in checked.stdout
+    assert "helpdesk@v1: en-faq-01 (user_input)" in checked.stdout
+    shown = check_in_dagster(baseline, "golden_items", "golden_items_suite")
+    assert (shown.passed, shown.severity) == (False, dg.AssetCheckSeverity.ERROR)
+    assert "en-faq-01" in shown.metadata["rows"].value and "content_is_as_tagged" in shown.metadata[
+        "rows"
+    ].value.replace("&#95;", "_")
+    assert "new tag" in shown.metadata["advice"].value
+
+
+def check_in_dagster(project, asset, name):
+    """What the Dagster instance of a project holds of the newest execution of an asset check."""
+    with dg.DagsterInstance.from_config(str(project / "dagster_home")) as instance:
+        key = dg.AssetCheckKey(dg.AssetKey(asset), name)
+        [record] = instance.event_log_storage.get_asset_check_execution_history(key, limit=1)
+        return record.event.dagster_event.event_specific_data
