@@ -113,12 +113,24 @@ class JudgeConfig(Section):
     path: str | None = None
     allow_floating: bool = False
     batch: bool = False
+    api: Literal["chat_completions", "responses"] = "chat_completions"
     max_in_flight: int = Field(default=32, ge=1)
     requests_per_minute: int | None = Field(default=None, ge=1)
     tokens_per_minute: int | None = Field(default=None, ge=1)
     timeout_seconds: float = Field(default=60, gt=0)
     transport_retries: int = Field(default=4, ge=0)
     attempts: int = Field(default=3, ge=1)
+
+    @model_validator(mode="after")
+    def _asks_over_a_network_what_needs_one(self) -> JudgeConfig:
+        if self.batch and not self.has_endpoint:
+            raise ValueError(f"`batch` needs an endpoint; provider {self.provider!r} has none")
+        return self
+
+    @property
+    def has_endpoint(self) -> bool:
+        """Whether questions go to a server; the others answer in this process."""
+        return self.provider not in {"embedded", "recorded"}
 
 
 class EmbeddingConfig(Section):

@@ -31,6 +31,7 @@
         ├── ProviderStopped
         ├── JudgeIdentityMismatch
         ├── BudgetReached
+        ├── BatchWaiting
         └── Interrupted                   130
 
 None of these classes knows how its culprits were found.
@@ -250,6 +251,11 @@ class JudgeIdentityMismatch(Stopped):
 class BudgetReached(Stopped):
     english = "The limit {limit} was reached ({spent}). Results so far are partial and valid; raise the limit and run again to finish."
     korean = "한도 {limit}에 도달했습니다({spent}). 지금까지의 결과는 부분 결과이며 유효합니다. 한도를 올려 다시 실행하면 이어집니다."
+
+
+class BatchWaiting(Stopped):
+    english = "{count} question(s) to judge {judge!r} wait for a batch. `eval-pipeline batch poll` collects what has ended; then `eval-pipeline run --resume` goes on."
+    korean = "심판 {judge!r}에게 보낸 질문 {count}개가 배치 결과를 기다립니다. `eval-pipeline batch poll`로 끝난 배치를 거둔 뒤 `eval-pipeline run --resume`으로 이어 가세요."
 
 
 class Interrupted(Stopped):

@@ -1,9 +1,10 @@
-"""What tests of several areas share: a project with one finished evaluation, and the command line as a process."""
+"""What tests of several areas share: projects, the command line as a process, and a judge on a loopback server."""
 
 import json
 import os
 import subprocess
 import sys
+import urllib.request
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,8 @@ settings.register_profile("project", deadline=None, suppress_health_check=[Healt
 settings.load_profile("project")
 
 ROOT = Path(__file__).parents[1]
+SERVER = Path(__file__).parent / "llm" / "loopback_server.py"
+KEY = "sk-recognisable-0123456789"
 
 
 def environment(**extra):
@@ -55,3 +58,65 @@ def run_cli():
 @pytest.fixture(scope="session")
 def clean_environment():
     return environment
+
+
+class Loopback:
+    """The loopback server's URL, its knobs and its counters."""
+
+    def __init__(self, port):
+        self.root = f"http://127.0.0.1:{port}"
+        self.base_url = f"{self.root}/v1"
+
+    def control(self, **knobs):
+        body = json.dumps(knobs).encode()
+        urllib.request.urlopen(urllib.request.Request(f"{self.root}/_control", body), timeout=10).read()
+
+    def counters(self):
+        return json.loads(urllib.request.urlopen(f"{self.root}/_counters", timeout=10).read())
+
+
+@pytest.fixture(scope="session")
+def _loopback():
+    process = subprocess.Popen([sys.executable, str(SERVER)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    yield Loopback(int(process.stdout.readline()))
+    process.stdin.close()
+    process.wait(timeout=10)
+    process.stdout.close()
+
+
+@pytest.fixture
+def loopback(_loopback):
+    """A real loopback server in its own process, without faults."""
+    _loopback.control()
+    return _loopback
+
+
+@pytest.fixture
+def judged_with_labels(project, loopback):
+    """A project whose judge, `embedded` by name, is the loopback server with `JUDGE_KEY` as its key; three dual metrics."""
+    path = project / "evaluation.yaml"
+    text = path.read_text(encoding="utf-8").replace(
+        "embedded: {provider: embedded}",
+        f"""embedded:
+    provider: openai
+    model: judge-2024-07-18
+    base_url: {loopback.base_url}
+    api_key_env: JUDGE_KEY""",
+    )
+    text = text.replace("  faithfulness: {no_claims: exclude}\n", "").replace("    faithfulness: {floor: 0.70}\n", "")
+    path.write_text(text, encoding="utf-8")
+    return project
+
+
+@pytest.fixture
+def judged(judged_with_labels):
+    """The same without labels, so that every call is about an item."""
+    for labels in (judged_with_labels / "datasets" / "helpdesk" / "labels").glob("*.jsonl"):
+        labels.unlink()
+    return judged_with_labels
+
+
+@pytest.fixture(scope="session")
+def judge_key():
+    """A key that nobody could mistake when it turns up where it must not."""
+    return KEY

@@ -1,4 +1,4 @@
-"""Operate: the ledger and the UI."""
+"""Operate: batches, the ledger and the UI."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from eval_pipeline.cli.console import LANGUAGE, AsJson, Lang, project, t
 
 PANEL = t("Operate", "운영")
 ledger_app = typer.Typer(no_args_is_help=True, rich_markup_mode="rich")
+batch_app = typer.Typer(no_args_is_help=True, rich_markup_mode="rich")
 
 
 @ledger_app.command(help=t("Replies by model", "모델별 응답 수"))
@@ -39,6 +40,40 @@ def prune(
     operating.ledger_prune(project(), older_than)
 
 
+@batch_app.command(help=t("Evaluate, asking the judge by batch", "심판에게 배치로 물어 평가"))
+def submit(
+    dataset: Annotated[str | None, typer.Option(help=t("NAME or NAME@TAG", "이름 또는 이름@태그"))] = None,
+    system: Annotated[str | None, typer.Option(help=t("System to evaluate", "평가할 시스템"))] = None,
+    judge: Annotated[str | None, typer.Option(help=t("Judge to use", "사용할 심판"))] = None,
+    max_calls: Annotated[
+        int | None, typer.Option(min=0, help=t("Stop at this number of calls", "이 호출 수에서 멈춤"))
+    ] = None,
+    json_: AsJson = False,
+    lang: Lang = LANGUAGE,
+) -> None:
+    from eval_pipeline.cli import running
+
+    raise typer.Exit(
+        running.run(
+            project(), dataset=dataset, system=system, judge=judge, max_calls=max_calls, batch=True, as_json=json_
+        )
+    )
+
+
+@batch_app.command(help=t("Bring in the replies of ended batches", "끝난 배치의 응답 거두기"))
+def poll(json_: AsJson = False, lang: Lang = LANGUAGE) -> None:
+    from eval_pipeline.cli import batching
+
+    batching.poll(project(), json_)
+
+
+@batch_app.command("status", help=t("Batches on record", "기록된 배치"))
+def batch_status(json_: AsJson = False, lang: Lang = LANGUAGE) -> None:
+    from eval_pipeline.cli import batching
+
+    batching.status(project(), json_)
+
+
 def dev(
     port: Annotated[int, typer.Option(min=1, max=65535)] = 3000,
     host: Annotated[str, typer.Option()] = "127.0.0.1",
@@ -51,6 +86,9 @@ def dev(
 
 def register(app: typer.Typer) -> None:
     """Adds the verbs of this group."""
+    app.add_typer(
+        batch_app, name="batch", help=t("Judging at the batch discount", "배치 할인으로 판정"), rich_help_panel=PANEL
+    )
     app.add_typer(
         ledger_app, name="ledger", help=t("Replies that were paid for", "비용을 치른 응답 원장"), rich_help_panel=PANEL
     )

@@ -26,12 +26,13 @@ def run(
     resume: bool = False,
     retry_invalid: bool = False,
     gate: Policy | None = None,
+    batch: bool = False,
     as_json: bool = False,
     is_demo: bool = False,
 ) -> int:
     """Runs one evaluation and prints its summary; returns the exit code."""
     project.metrics(metrics)  # names are checked before anything heavy is imported
-    options = Options(limit, metrics, Limits(max_calls, max_cost_usd), gate or Policy.PR, retry_invalid)
+    options = Options(limit, metrics, Limits(max_calls, max_cost_usd), gate or Policy.PR, retry_invalid, batch=batch)
     name, _, tag = (dataset or "").partition("@")
     chosen = project.config.dataset_name(name or None)
     from eval_pipeline.launch import Target, evaluate, unfinished

@@ -54,6 +54,7 @@ class RunOptions(dg.ConfigurableResource):
     policy: str = Policy.NIGHTLY.value
     retry_invalid: bool = False
     refresh: str = ""
+    batch: bool = False
 
     def options(self) -> Options:
         """As the steps take them; the sentinels of the flat form become null."""
@@ -66,6 +67,7 @@ class RunOptions(dg.ConfigurableResource):
             policy=Policy(self.policy),
             retry_invalid=self.retry_invalid,
             refresh={"": None, "refresh": True, "reuse": False}[self.refresh],
+            batch=self.batch,
         )
 
 
@@ -82,6 +84,7 @@ def run_config(options: Options) -> dict[str, Any]:
                     "policy": options.policy.value,
                     "retry_invalid": options.retry_invalid,
                     "refresh": {None: "", True: "refresh", False: "reuse"}[options.refresh],
+                    "batch": options.batch,
                 }
             }
         },

@@ -18,7 +18,7 @@ from eval_pipeline.evaluation.steps import Evaluation, Options
 from eval_pipeline.intake import datasets
 from eval_pipeline.llm.ledger import Ledger
 from eval_pipeline.llm.ledgered_chat import ledger_key
-from eval_pipeline.llm.prices import cost
+from eval_pipeline.llm.prices import BATCH_SHARE, cost
 from eval_pipeline.llm.tokens import estimate as token_estimate
 from eval_pipeline.metrics.declaration import Metric, Sample
 from eval_pipeline.metrics.inputs import screen
@@ -36,7 +36,12 @@ CLAIMS_RANGE = (1, 8)
 
 @dataclass(slots=True)
 class _Counter:
-    """A chat model that answers what the ledger holds and counts the rest as calls; the same question twice is one call."""
+    """A chat model that answers what the ledger holds and counts the rest as calls; the same question twice is one call.
+
+    Attributes:
+        tokens: input tokens of the calls, by estimate.
+        known_estimate, known_tokens: the same for the ledger's replies, and what the provider counted for them.
+    """
 
     identity: ModelIdentity
     ledger: Ledger | None
@@ -44,18 +49,34 @@ class _Counter:
     questions: int = 0
     calls: int = 0
     tokens: int = 0
+    known_estimate: int = 0
+    known_tokens: int = 0
 
     async def reply(self, request: ChatRequest) -> ChatReply:
         self.questions += request.attempt == 0
         key = ledger_key(self.identity, request)
         stored = self.ledger.get(key) if self.ledger is not None else None
+        tokens = sum(token_estimate(message["content"]) + 4 for message in request.messages)
         if stored is not None:
+            if stored.input_tokens:
+                self.known_estimate += tokens
+                self.known_tokens += stored.input_tokens
             return stored
         if key not in self.seen:
             self.seen.add(key)
             self.calls += 1
-            self.tokens += sum(token_estimate(message["content"]) + 4 for message in request.messages)
+            self.tokens += tokens
         return ChatReply("", Outcome.REFUSED)
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """One line of the estimate; `spread` is how many more calls there may be."""
+
+    name: str
+    judge: str
+    counter: _Counter
+    spread: int
 
 
 def estimate(project: Project, dataset: str | None, system: str | None, judge: str | None, metrics: tuple[str, ...],
@@ -84,15 +105,15 @@ async def _estimate(evaluation: Evaluation) -> list[dict[str, Any]]:
     )
     ledger = None if is_new else Ledger(evaluation.project.ledger_url)
     seen: set[str] = set()  # what an earlier line of the estimate already asks is in the ledger by then
-    rows = []
+    lines: list[_Line] = []
     wanted = decomposition.sources(list(declared.values()))
     if wanted:
         counter, asker = _counting(evaluation, evaluation.judge, ledger, seen)
         whole = await _claimed(evaluation, whole, wanted, asker)
-        rows.append(_row(CLAIMS_METRIC, evaluation.judge, counter, 0))
+        lines.append(_Line(CLAIMS_METRIC, evaluation.judge, counter, 0))
     for name, metric in declared.items():
         counter, asker = _counting(evaluation, evaluation.judge_of(name), ledger, seen)
-        rows.append(_row(name, evaluation.judge_of(name), counter, await _ask(whole, metric, asker)))
+        lines.append(_Line(name, evaluation.judge_of(name), counter, await _ask(whole, metric, asker)))
     labels = datasets.labels(evaluation.project.dataset_folder(evaluation.dataset), evaluation.dataset)
     for name, metric in declared.items():
         labelled = list(trust.label_samples(labels.filter(pl.col("metric") == name)).values())
@@ -101,8 +122,10 @@ async def _estimate(evaluation: Evaluation) -> list[dict[str, Any]]:
         counter, asker = _counting(evaluation, evaluation.judge_of(name), ledger, seen)
         if metric.decomposes:
             labelled = await _claimed(evaluation, labelled, metric.decomposes, asker)
-        rows.append(_row(f"{LABELS}{name}", evaluation.judge_of(name), counter, await _ask(labelled, metric, asker)))
-    return rows
+        lines.append(_Line(f"{LABELS}{name}", evaluation.judge_of(name), counter, await _ask(labelled, metric, asker)))
+    return [
+        _row(evaluation, line, _correction([one.counter for one in lines if one.judge == line.judge])) for line in lines
+    ]
 
 
 async def _claimed(
@@ -165,11 +188,19 @@ def _text(sample: Sample, source: PartSource) -> str:
     return (sample.reference if source == PartSource.REFERENCE else sample.response) or ""
 
 
-def _row(name: str, judge: str, counter: _Counter, spread: int) -> dict[str, Any]:
-    calls = counter.calls
-    output = calls * (OUTPUT_TOKENS if name != CLAIMS_METRIC else 10 * OUTPUT_TOKENS)
+def _correction(counters: list[_Counter]) -> float:
+    """How many tokens the provider counts for one of the estimate's, by what the ledger holds of the judge; 1 where it is silent."""
+    estimated = sum(counter.known_estimate for counter in counters)
+    return sum(counter.known_tokens for counter in counters) / estimated if estimated else 1.0
+
+
+def _row(evaluation: Evaluation, line: _Line, correction: float) -> dict[str, Any]:
+    counter, config = line.counter, evaluation.project.config.judges[line.judge]
+    calls, tokens = counter.calls, round(counter.tokens * correction)
+    output = calls * (OUTPUT_TOKENS if line.name != CLAIMS_METRIC else 10 * OUTPUT_TOKENS)
+    price = cost(counter.identity.model, tokens, 0, output)
     return {
-        "metric": name, "judge": judge, "questions": counter.questions, "from_ledger": counter.questions - calls,
-        "calls": calls, "calls_at_most": calls + spread, "input_tokens": counter.tokens, "output_tokens": output,
-        "cost_usd": cost(counter.identity.model, counter.tokens, 0, output),
+        "metric": line.name, "judge": line.judge, "questions": counter.questions, "from_ledger": counter.questions - calls,
+        "calls": calls, "calls_at_most": calls + line.spread, "input_tokens": tokens, "output_tokens": output,
+        "cost_usd": price if price is None or not config.batch else price * BATCH_SHARE,
     }  # fmt: skip

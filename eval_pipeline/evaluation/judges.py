@@ -6,12 +6,16 @@ import re
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from eval_pipeline.chat import ChatModel, EmbeddingModel
 from eval_pipeline.config import JudgeConfig, SystemConfig
-from eval_pipeline.errors import JudgeMisconfigured
+from eval_pipeline.errors import BatchWaiting, JudgeMisconfigured, Stopped
 from eval_pipeline.evaluation.project import Project
 from eval_pipeline.llm.limits import Budget
+
+if TYPE_CHECKING:
+    from eval_pipeline.llm.batched_chat import BatchedChat
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,12 +26,17 @@ class Limits:
     max_cost_usd: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Bench:
-    """The judges of one run, behind one ledger, and the embedding model."""
+    """The judges of one run, behind one ledger, and the embedding model.
+
+    Attributes:
+        stopped: known when the bench is closed: what keeps questions of a batched judge from having their replies.
+    """
 
     judges: Mapping[str, ChatModel]
     embedding: EmbeddingModel
+    stopped: Stopped | None = None
 
 
 def expand(text: str | None, environment: Mapping[str, str], judge: str) -> str | None:
@@ -51,12 +60,18 @@ async def open_bench(
     project: Project,
     names: tuple[str, ...],
     limits: Limits = Limits(),
+    *,
+    in_batches: bool = False,
 ) -> AsyncIterator[Bench]:
     """Opens the named judges for one run, each behind the project's ledger.
+
+    Args:
+        in_batches: ask by batch every judge that can be, not only those configured so.
 
     Raises:
         JudgeMisconfigured: a judge lacks its key or a variable.
     """
+    from eval_pipeline.llm.batched_chat import BatchedChat
     from eval_pipeline.llm.ledger import Ledger
     from eval_pipeline.llm.ledgered_chat import LedgeredChat
 
@@ -65,12 +80,29 @@ async def open_bench(
     async with AsyncExitStack() as stack:
         ledger = await stack.enter_async_context(Ledger(project.ledger_url))
         judges: dict[str, ChatModel] = {}
+        batched: dict[str, BatchedChat] = {}
         for name in names:
-            model = build_judge(name, project.config.judges[name], project, budget)
+            config = project.config.judges[name]
+            model = build_judge(name, config, project, budget)
+            if config.batch or (in_batches and config.has_endpoint):
+                model = batched[name] = BatchedChat(model, ledger)  # pyright: ignore[reportArgumentType]
             if hasattr(model, "__aenter__"):
                 await stack.enter_async_context(model)  # pyright: ignore[reportArgumentType]
             judges[name] = LedgeredChat(model, ledger)
-        yield Bench(judges, await _embedding(project, stack))
+        for chat in batched.values():
+            await chat.collect()
+        bench = Bench(judges, await _embedding(project, stack))
+        yield bench
+        for name, chat in batched.items():
+            bench.stopped = bench.stopped or await _submit(name, chat)
+
+
+async def _submit(name: str, chat: BatchedChat) -> Stopped | None:
+    try:
+        await chat.submit()
+    except Stopped as stop:
+        return stop
+    return BatchWaiting(judge=name, count=chat.waiting_count) if chat.waiting_count else None
 
 
 def build_judge(name: str, config: JudgeConfig, project: Project, budget: Budget | None = None) -> ChatModel:
@@ -107,6 +139,7 @@ def build_judge(name: str, config: JudgeConfig, project: Project, budget: Budget
         # An alias that was let in answers under the snapshot it stands for today.
         returns=config.returns or (rf"(?:.*/)?{re.escape(config.model)}-.+" if config.allow_floating else None),
         budget=budget,
+        api=config.api,
     )
 
 

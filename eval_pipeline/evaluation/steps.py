@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from importlib.metadata import version as installed
@@ -57,6 +58,7 @@ class Options:
     policy: Policy = Policy.PR
     retry_invalid: bool = False
     refresh: bool | None = None
+    batch: bool = False
 
 
 @dataclass(slots=True)
@@ -181,11 +183,11 @@ class Evaluation:
         return claims
 
     async def _decompose(self, whole: list[Sample], wanted: tuple) -> tuple[pl.DataFrame, pl.DataFrame]:  # pyright: ignore[reportMissingTypeArgument]
-        async with self._bench() as bench:
+        async with self.bench() as bench:
             asker = self.asker(bench, self.judge)
             result = await decomposition.decompose(whole, wanted, asker, self.origin(CLAIMS_METRIC, None, self.judge))
-            self.remember(asker.stopped)
-            return result
+        self.remember(asker.stopped or bench.stopped)
+        return result
 
     def verdicts(self) -> pl.DataFrame:
         """Every question of every metric, in parts of at most 1,000 items."""
@@ -196,7 +198,7 @@ class Evaluation:
         metrics, keys = self.metrics(), self.judge_keys()
         self.progress.begin("verdicts", judging.count(whole, metrics))
         origins = {name: self.origin(name, keys[name], self.judge_of(name)) for name in metrics}
-        async with self._bench() as bench:
+        async with self.bench() as bench:
             by_judge = {name: self.asker(bench, name) for name in self.judges()}
             askers = {name: by_judge[self.judge_of(name)] for name in metrics}
             part = 0
@@ -204,7 +206,7 @@ class Evaluation:
             async for frame in parts:
                 self.warehouse.write(VERDICTS, self.evaluation_id, frame, part=part, replace=True)
                 part += 1
-            self.remember(next((asker.stopped for asker in by_judge.values() if asker.stopped), None))
+        self.remember(next((asker.stopped for asker in by_judge.values() if asker.stopped), bench.stopped))
         return self.read(VERDICTS)
 
     def scores(self) -> pl.DataFrame:
@@ -257,8 +259,8 @@ class Evaluation:
     def origin(self, metric: str, judge_key: str | None, judge: str) -> Origin:
         return Origin(self.evaluation_id, metric, judge, self.identity(judge).model, judge_key)
 
-    def _bench(self):  # noqa: ANN202
-        return open_bench(self.project, self.judges(), self.limits_left())
+    def bench(self) -> AbstractAsyncContextManager[Bench]:
+        return open_bench(self.project, self.judges(), self.limits_left(), in_batches=self.options.batch)
 
     def asker(self, bench: Bench, judge: str) -> Asker:
         config = self.project.config.judges[judge]

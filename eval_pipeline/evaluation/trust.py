@@ -12,7 +12,6 @@ import polars as pl
 
 from eval_pipeline.asking import Asker
 from eval_pipeline.evaluation import evidence
-from eval_pipeline.evaluation.judges import open_bench
 from eval_pipeline.evaluation.project import Project
 from eval_pipeline.intake import datasets
 from eval_pipeline.llm.admission import admit as admit_judge
@@ -74,7 +73,7 @@ async def judge_labels(evaluation: Evaluation, labels: pl.DataFrame) -> pl.DataF
     metrics = {name: metric for name, metric in evaluation.metrics().items() if (labels["metric"] == name).any()}
     by_metric = {name: label_samples(labels.filter(pl.col("metric") == name)) for name in metrics}
     evaluation.progress.begin("calibrations", sum(map(len, by_metric.values())))
-    async with open_bench(evaluation.project, evaluation.judges(), evaluation.limits_left()) as bench:
+    async with evaluation.bench() as bench:
         askers = {name: evaluation.asker(bench, name) for name in evaluation.judges()}
         for name, metric in metrics.items():
             asker = askers[evaluation.judge_of(name)]
@@ -87,7 +86,7 @@ async def judge_labels(evaluation: Evaluation, labels: pl.DataFrame) -> pl.DataF
                 evaluation.progress.advance()
                 rows.append({"metric": name, "content_sha256": sample.item_id, "value": score.value})
     evaluation.warehouse.write(VERDICTS, evaluation.evaluation_id, pl.concat(kept), part="labels", replace=True)
-    evaluation.remember(next((asker.stopped for asker in askers.values() if asker.stopped), None))
+    evaluation.remember(next((asker.stopped for asker in askers.values() if asker.stopped), bench.stopped))
     return pl.DataFrame(rows, schema={"metric": pl.String, "content_sha256": pl.String, "value": pl.Float64})
 
 

@@ -64,11 +64,14 @@ class Batches:
         chat: the judge; its endpoint, key and budget are used.
         ledger: where replies and the state of batches are kept.
         questions_per_batch: most questions in one batch.
+
+    Attributes:
+        judge: what the ledger keeps this judge's batches under.
     """
 
     def __init__(self, chat: OpenAIChat, ledger: Ledger, *, questions_per_batch: int = QUESTIONS_PER_BATCH) -> None:
         self._chat, self._ledger, self._most = chat, ledger, questions_per_batch
-        self._judge = json.dumps([chat.identity.endpoint, chat.identity.model])
+        self.judge = json.dumps([chat.identity.endpoint, chat.identity.model])
 
     async def submit(self, requests: Sequence[ChatRequest]) -> list[str]:
         """Submits what has neither a reply nor a place in an open batch; returns the ids of the new batches.
@@ -151,7 +154,7 @@ class Batches:
 
         mark = f"local-{uuid.uuid4().hex}"
         keys = {key: template_id for key, template_id, _ in lines}
-        await asyncio.to_thread(self._ledger.save_batch, mark, self._judge, SUBMITTING, keys)
+        await asyncio.to_thread(self._ledger.save_batch, mark, self.judge, SUBMITTING, keys)
         try:
             content = b"".join(line for _, _, line in lines)
             file = await client.files.create(file=("questions.jsonl", content), purpose="batch")
@@ -163,7 +166,7 @@ class Batches:
                 metadata={_MARK: mark},
             )
         except openai.APIStatusError:
-            await asyncio.to_thread(self._ledger.save_batch, mark, self._judge, LOST, {})
+            await asyncio.to_thread(self._ledger.save_batch, mark, self.judge, LOST, {})
             raise
         await asyncio.to_thread(self._ledger.rename_batch, mark, batch.id, batch.status)
         return batch.id
@@ -235,11 +238,11 @@ class Batches:
     # State -------------------------------------------------------------------------------------------------------
 
     async def _open(self) -> list[dict[str, Any]]:
-        rows = await asyncio.to_thread(self._ledger.batches, self._judge)
+        rows = await asyncio.to_thread(self._ledger.batches, self.judge)
         return [row for row in rows if row["state"] not in CLOSED]
 
     async def _save(self, row: Mapping[str, Any], state: str) -> None:
-        await asyncio.to_thread(self._ledger.save_batch, row["batch_id"], self._judge, state, row["keys"])
+        await asyncio.to_thread(self._ledger.save_batch, row["batch_id"], self.judge, state, row["keys"])
 
     @asynccontextmanager
     async def _client(self) -> AsyncIterator[AsyncOpenAI]:

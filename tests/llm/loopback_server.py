@@ -5,6 +5,7 @@ Runs in its own process and costs little itself. `python loopback_server.py [--p
 
 import asyncio
 import hashlib
+import itertools
 import json
 import random
 import re
@@ -27,6 +28,7 @@ KNOBS = {
     "seed": 0,
     "grade": None,  # the grade of every question; null is one that depends on the prompt
     "logprobs": None,
+    "token_ratio": 1.0,  # tokens counted for four characters
     "batch": {},  # polls: how often it is in progress; status: how it ends; failed_lines, missing_lines, lose_create: see Batches
 }
 STATUS = {
@@ -37,6 +39,10 @@ STATUS = {
     429: b"Too Many Requests",
     500: b"Internal Server Error",
 }
+
+
+IDS = itertools.count()
+"""Never reset: a provider names no two batches alike."""
 
 
 class State:
@@ -72,7 +78,7 @@ def grade(text):
 
 
 def completion(request, content, finish="stop", **message):
-    prompt = sum(len(m["content"]) for m in request["messages"]) // 4
+    prompt = int(sum(len(m["content"]) for m in request["messages"]) / 4 * STATE.knobs["token_ratio"])
     STATE.tokens += prompt
     choice = {"index": 0, "finish_reason": finish, "message": {"role": "assistant", "content": content, **message}}
     if STATE.knobs["logprobs"] and request.get("logprobs"):
@@ -149,7 +155,7 @@ class Batches:
 
     @staticmethod
     def create(request):
-        batch = {"id": f"batch-{len(STATE.batches)}", "object": "batch", "endpoint": request["endpoint"], "input_file_id": request["input_file_id"],
+        batch = {"id": f"batch-{next(IDS)}", "object": "batch", "endpoint": request["endpoint"], "input_file_id": request["input_file_id"],
                  "completion_window": "24h", "created_at": int(time.time()), "status": "validating", "metadata": request.get("metadata"), "polls": 0}  # fmt: skip
         STATE.batches[batch["id"]] = batch
         return batch

@@ -202,16 +202,16 @@ def test_a_batched_judge_answers_from_earlier_batches_and_submits_the_rest(loopb
             BatchedChat(OpenAIChat(MODEL, base_url=loopback.base_url), ledger) as chat,
         ):
             replies = await asyncio.gather(*map(LedgeredChat(chat, ledger).reply, requests))
-        return replies, chat
+            return replies, chat.waiting_count, await chat.submit()
 
-    first, chat = asyncio.run(ask(questions(6)))
+    first, waiting, submitted = asyncio.run(ask(questions(6)))
     assert {reply.failure for reply in first} == {Outcome.NOT_ASKED}
-    assert (chat.waiting_count, len(chat.submitted)) == (6, 1)
-    _, chat = asyncio.run(ask(questions(6)))
-    assert (chat.waiting_count, chat.submitted) == (6, [])
+    assert (waiting, len(submitted)) == (6, 1)
+    _, waiting, submitted = asyncio.run(ask(questions(6)))
+    assert (waiting, submitted) == (6, [])
     collect(loopback, url)
-    again, chat = asyncio.run(ask(questions(6)))
-    assert (chat.waiting_count, {reply.failure for reply in again}) == (0, {None})
+    again, waiting, _ = asyncio.run(ask(questions(6)))
+    assert (waiting, {reply.failure for reply in again}) == (0, {None})
 
 
 def test_no_key_is_on_record(loopback, url, tmp_path):

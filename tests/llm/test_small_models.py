@@ -4,6 +4,7 @@ import asyncio
 import json
 import math
 from datetime import date
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -138,6 +139,14 @@ def test_own_prices_go_over_the_table():
 )
 def test_token_estimates_are_positive_and_grow(text):
     assert 1 <= estimate(text) <= estimate(text + text)
+
+
+def test_token_estimates_are_within_a_tenth_of_a_real_tokenizer():
+    found = json.loads(Path(__file__).with_name("counted_tokens.json").read_text(encoding="utf-8"))["texts"]
+    for is_korean in (True, False):
+        texts = [row for row in found if (max(row["text"]) >= "가") == is_korean]
+        counted = sum(row["tokens"] for row in texts)
+        assert sum(estimate(row["text"]) for row in texts) == pytest.approx(counted, rel=0.10)
 
 
 def test_a_hangul_character_weighs_more_than_a_latin_letter():

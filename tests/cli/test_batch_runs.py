@@ -1,0 +1,95 @@
+"""A run whose judge is asked by batch: submitted, collected by another process, gone on with, equal to a live one."""
+
+import json
+
+import pytest
+
+COLUMNS = "item_id, metric, status, value, lower, upper"
+
+
+@pytest.fixture
+def batched(judged_with_labels):
+    """The judge is asked by batch; faithfulness is asked too, so that questions follow from answers."""
+    path = judged_with_labels / "evaluation.yaml"
+    text = path.read_text(encoding="utf-8").replace(
+        "    api_key_env: JUDGE_KEY", "    api_key_env: JUDGE_KEY\n    batch: true"
+    )
+    path.write_text(text.replace("metrics:\n", "metrics:\n  faithfulness: {}\n", 1), encoding="utf-8")
+    return judged_with_labels
+
+
+def scores(run_cli, folder):
+    found = run_cli("query", f"select {COLUMNS} from scores order by item_id, metric", "--json", cwd=folder)
+    return json.loads(found.stdout)
+
+
+def finish(run_cli, folder, key):
+    """Polls and goes on until nothing waits; how often it went on."""
+    for rounds in range(1, 8):
+        polled = run_cli("batch", "poll", cwd=folder, JUDGE_KEY=key)
+        assert polled.returncode == 0, polled.stderr
+        done = run_cli("run", "--resume", cwd=folder, JUDGE_KEY=key)
+        if done.returncode == 0:
+            return rounds
+        assert done.returncode == 5, done.stderr
+    raise AssertionError("never finished")
+
+
+def test_a_batched_run_waits_and_then_equals_the_live_one(batched, loopback, run_cli, judge_key):
+    loopback.control(batch={"polls": 3})
+    waiting = run_cli("run", cwd=batched, JUDGE_KEY=judge_key)
+    assert waiting.returncode == 5, waiting.stderr
+    assert "batch poll" in waiting.stderr
+    assert loopback.counters()["peak_open"] == 0, "nothing is asked live"
+    known = json.loads(run_cli("batch", "status", "--json", cwd=batched).stdout)
+    assert known
+    assert all(row["is_open"] for row in known)
+    assert finish(run_cli, batched, judge_key) >= 2, "claims first, then what is asked about them"
+    assert loopback.counters()["peak_open"] == 0
+    assert not any(row["is_open"] for row in json.loads(run_cli("batch", "status", "--json", cwd=batched).stdout))
+    by_batch = scores(run_cli, batched)
+    assert len(json.loads(run_cli("evaluations", "--json", cwd=batched).stdout)) == 1
+
+    path = batched / "evaluation.yaml"
+    path.write_text(path.read_text(encoding="utf-8").replace("batch: true", "batch: false"), encoding="utf-8")
+    (batched / "warehouse").rename(batched / "by_batch")
+    assert run_cli("run", cwd=batched, JUDGE_KEY=judge_key).returncode == 0
+    assert by_batch == scores(run_cli, batched)
+
+
+def test_failed_lines_are_asked_in_the_next_batch(batched, loopback, run_cli, judge_key):
+    loopback.control(batch={"failed_lines": 7})
+    run_cli("run", "--metric", "answer_accuracy", cwd=batched, JUDGE_KEY=judge_key)
+    polled = json.loads(run_cli("batch", "poll", "--json", cwd=batched, JUDGE_KEY=judge_key).stdout)
+    assert sum(polled[0]["failed"].values()) >= 7
+    assert polled[0]["open_count"] == 0
+    loopback.control(batch={})
+    assert run_cli("run", "--resume", "--metric", "answer_accuracy", cwd=batched, JUDGE_KEY=judge_key).returncode == 5
+    run_cli("batch", "poll", cwd=batched, JUDGE_KEY=judge_key)
+    done = run_cli("run", "--resume", "--metric", "answer_accuracy", "--json", cwd=batched, JUDGE_KEY=judge_key)
+    assert done.returncode == 0, done.stderr
+    whole = next(row for row in json.loads(done.stdout)["summaries"] if row["stratum"] == "all")
+    assert (whole["not_asked_count"], whole["invalid_count"]) == (0, 0)
+
+
+def test_batch_submit_asks_a_live_judge_by_batch_this_once(judged, loopback, run_cli, judge_key):
+    done = run_cli("batch", "submit", cwd=judged, JUDGE_KEY=judge_key)
+    assert done.returncode == 5, done.stderr
+    assert (loopback.counters()["peak_open"], loopback.counters()["batches"]) == (0, 1)
+    assert run_cli("batch", "poll", cwd=judged, JUDGE_KEY=judge_key).returncode == 0
+    assert run_cli("run", "--resume", cwd=judged, JUDGE_KEY=judge_key).returncode == 0
+    assert loopback.counters()["peak_open"] == 0
+
+
+def test_a_judge_without_an_endpoint_cannot_be_batched(project, run_cli):
+    path = project / "evaluation.yaml"
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace("{provider: embedded}", "{provider: embedded, batch: true}"), encoding="utf-8")
+    done = run_cli("run", cwd=project)
+    assert done.returncode == 2
+    assert "batch" in done.stderr
+
+
+def test_batch_verbs_say_when_there_is_nothing(project, run_cli):
+    assert "No batch" in run_cli("batch", "poll", cwd=project).stdout
+    assert "배치가 없습니다" in run_cli("batch", "status", "--lang", "ko", cwd=project).stdout
