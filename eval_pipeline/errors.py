@@ -8,6 +8,7 @@
     │   ├── ChoiceNeeded
     │   ├── FileUnreadable
     │   ├── DatasetInvalid
+    │   │   └── AnswerAmbiguous
     │   ├── DatasetNotFound
     │   ├── MessageRequired
     │   ├── TagExists
@@ -133,6 +134,13 @@ class DatasetInvalid(UsageError):
 
     english = "{path} has {count} problem(s); nothing was written:\n{problems}"
     korean = "{path}에서 문제 {count}건을 찾았으며 아무것도 쓰지 않았습니다:\n{problems}"
+
+
+class AnswerAmbiguous(DatasetInvalid):
+    """`answer` is the reference in some tools and the system's response in others."""
+
+    english = "`answer` may be a reference or a response (the first is {first!r}); nothing was written. Say which: {reference}, or {response}."
+    korean = "`answer`는 정답일 수도 응답일 수도 있어(첫 값: {first!r}) 아무것도 쓰지 않았습니다. 하나를 고르세요: 정답이면 {reference}, 응답이면 {response}."
 
 
 class DatasetNotFound(UsageError):

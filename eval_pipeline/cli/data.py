@@ -36,12 +36,16 @@ def add(
     metric: Annotated[
         str | None, typer.Option(help=t("Metric that human scores are about", "사람 점수가 가리키는 지표"))
     ] = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help=t("Show what would be written, write nothing", "쓸 내용만 보여 주고 쓰지 않음")),
+    ] = False,
     json_: AsJson = False,
     lang: Lang = LANGUAGE,
 ) -> None:
     from eval_pipeline.cli import datasets
 
-    datasets.add(project(), name, file, tag, message, map_ or [], contexts_as, metric, json_)
+    datasets.add(project(), name, file, tag, message, map_ or [], contexts_as, metric, dry_run, json_)
 
 
 @dataset_app.command("list", help=t("Datasets of the project", "프로젝트의 데이터셋"))

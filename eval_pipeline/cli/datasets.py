@@ -11,9 +11,9 @@ from typing import Any
 from eval_pipeline.cli.console import emit, out, say, t
 from eval_pipeline.cli.progress import Bar
 from eval_pipeline.cli.querying import table
-from eval_pipeline.errors import UnknownName
+from eval_pipeline.errors import MessageRequired, UnknownName
 from eval_pipeline.evaluation.project import Project
-from eval_pipeline.intake import adding, exporting
+from eval_pipeline.intake import adding, exporting, outlook
 from eval_pipeline.intake import datasets as stored
 
 
@@ -37,27 +37,53 @@ def _folder(project: Project, name: str) -> Path:
 
 
 def add(project: Project, name: str, file: Path, tag: str, message: str, mapping: list[str], contexts_as: str | None,
-        metric: str | None, as_json: bool) -> None:  # fmt: skip
-    """Imports a file."""
+        metric: str | None, dry_run: bool, as_json: bool) -> None:  # fmt: skip
+    """Shows how a file is read, then imports it."""
     folder = project.dataset_folder(name) if name in project.config.datasets else adding.folder_of(project.root, name)
     given = adding.parse_mapping(mapping)
-    author = os.environ.get("GIT_AUTHOR_NAME") or os.environ.get("USER")
-    with Bar() as bar:
-        done = adding.add(
-            folder, file, tag, message, author, datetime.now(UTC), given, contexts_as, metric, _shown_on(bar)
-        )
+    if not dry_run and not message.strip():
+        raise MessageRequired()
+    planned = outlook.look(file, given, contexts_as)
+    fields = outlook.fields(planned, file, folder, tag)
+    if not as_json:
+        say(t(f"{file.name}: {planned.row_count} rows, read as {planned.tool}",
+              f"{file.name}: {planned.row_count}행, {planned.tool} 형식으로 읽음"))  # fmt: skip
+        heads = [t("field", "필드"), t("from", "원래 이름"), t("first row", "첫 행"), t("goes to", "저장 위치")]
+        out().print(table(heads, [tuple(row.values()) for row in fields]))
+    if dry_run:
+        done = adding.preview(file, given, contexts_as, metric)
+    else:
+        author = os.environ.get("GIT_AUTHOR_NAME") or os.environ.get("USER")
+        with Bar() as bar:
+            done = adding.add(
+                folder, file, tag, message, author, datetime.now(UTC), given, contexts_as, metric, _shown_on(bar), planned
+            )  # fmt: skip
     if as_json:
-        emit(done)
+        emit(done | {"fields": fields})
         return
+    if dry_run:
+        say(t("Nothing was written (--dry-run). It would be:", "아무것도 쓰지 않았습니다(--dry-run). 쓴다면:"))
+    _print_added(done, f"{name}@{tag}")
+    if not dry_run and name not in project.config.datasets:
+        say(t("Add it to evaluation.yaml:", "evaluation.yaml에 추가하세요:"))
+        say(adding.yaml_snippet(folder, project.root, done))
+
+
+def _print_added(done: dict[str, Any], version: str) -> None:
+    sha = done.get("dataset_version", "-")[:12]
     say(
-        t(f"Recognised as {done['tool']}: ", f"{done['tool']} 형식으로 인식: ")
-        + ", ".join(f"{a} -> {b}" for a, b in done["names"].items())
+        t(
+            f"{version}: {done['item_count']} items, version {sha}",
+            f"{version}: 항목 {done['item_count']}개, 버전 {sha}",
+        )
     )
-    say(t(f"{name}@{tag}: {done['item_count']} items, version {done['dataset_version'][:12]}",
-          f"{name}@{tag}: 항목 {done['item_count']}개, 버전 {done['dataset_version'][:12]}"))  # fmt: skip
     if done["response_count"]:
-        say(t(f"{done['response_count']} responses -> {done['response_file']} (source: recorded)",
-              f"응답 {done['response_count']}개 -> {done['response_file']} (source: recorded)"))  # fmt: skip
+        say(
+            t(
+                f"{done['response_count']} responses (source: recorded)",
+                f"응답 {done['response_count']}개 (source: recorded)",
+            )
+        )
     if done["label_count"]:
         say(
             t(
@@ -68,9 +94,6 @@ def add(project: Project, name: str, file: Path, tag: str, message: str, mapping
     for reason, count in done["unlabelled"].items():
         say(t(f"{count} human scores are no labels: {reason}; they stay in the items' metadata",
               f"사람 점수 {count}개는 라벨이 아닙니다: {reason}. 항목의 metadata에 남습니다"))  # fmt: skip
-    if name not in project.config.datasets:
-        say(t("Add it to evaluation.yaml:", "evaluation.yaml에 추가하세요:"))
-        say(adding.yaml_snippet(folder, project.root, done))
 
 
 def _shown_on(bar: Bar) -> Callable[[int, int], None]:

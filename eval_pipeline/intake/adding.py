@@ -12,8 +12,9 @@ from typing import IO, Any
 
 from eval_pipeline.errors import DatasetInvalid, MessageRequired, UnknownName
 from eval_pipeline.intake import datasets
-from eval_pipeline.intake.formats import check_readable, iterate
-from eval_pipeline.intake.schemas import Plan, plan
+from eval_pipeline.intake.formats import iterate
+from eval_pipeline.intake.outlook import in_project, label_file, look, response_file
+from eval_pipeline.intake.schemas import Plan
 from eval_pipeline.metrics import available, declare
 from eval_pipeline.metrics.texts import content_sha256
 from eval_pipeline.stages.versioning import slug
@@ -53,8 +54,7 @@ def preview(
     Raises:
         UsageError: what `add` would refuse.
     """
-    check_readable(file)
-    planned = plan(file.name, iterate(file), mapping, contexts_as)
+    planned = look(file, mapping, contexts_as)
     first: list[dict[str, Any]] = []
     with tempfile.TemporaryFile() as answers:
         intake = _Intake(answers, metric)
@@ -65,21 +65,22 @@ def preview(
 
 
 def add(folder: Path, file: Path, tag: str, message: str, author: str | None, now: datetime, mapping: Mapping[str, str],
-        contexts_as: str | None = None, metric: str | None = None, progress: Callable[[int, int], None] | None = None) -> dict[str, Any]:  # fmt: skip
+        contexts_as: str | None = None, metric: str | None = None, progress: Callable[[int, int], None] | None = None,
+        planned: Plan | None = None) -> dict[str, Any]:  # fmt: skip
     """Imports a file as the newest version of a dataset, row by row: twice read, never held whole.
 
     A response column becomes `responses/<file name>.jsonl`, a human-score column `labels/<tag>.jsonl`.
 
     Args:
         progress: told (rows done, rows in all) now and then.
+        planned: what `look` gave for this file, where it was looked at already.
 
     Raises:
         UsageError: nothing was written, and why.
     """
     if not message.strip():
         raise MessageRequired()
-    check_readable(file)
-    planned = plan(file.name, iterate(file), mapping, contexts_as)
+    planned = planned or look(file, mapping, contexts_as)
     with tempfile.TemporaryFile() as answers:
         intake = _Intake(answers, metric)
         labels: list[dict[str, Any]] = []
@@ -96,15 +97,15 @@ def add(folder: Path, file: Path, tag: str, message: str, author: str | None, no
             unlabelled.update(missing)
 
         entry = datasets.add_version(folder, rows(), tag, message, author, now)
-        response_file = folder / "responses" / f"{slug(Path(file.name.removesuffix('.gz')).stem)}.jsonl"
+        answers_file = response_file(folder, file)
         if intake.response_count:
             answers.seek(0)
-            datasets.write_lines(response_file, map(json.loads, answers))
+            datasets.write_lines(answers_file, map(json.loads, answers))
     if labels:
-        datasets.write_lines(folder / "labels" / f"{slug(tag)}.jsonl", labels)
+        datasets.write_lines(label_file(folder, tag), labels)
     return _summary(planned, intake, labels, unlabelled) | {
         "dataset_version": entry["dataset_version"], "item_count": entry["item_count"], "tag": tag,
-        "response_file": str(Path("datasets") / folder.name / "responses" / response_file.name) if intake.response_count else None,
+        "response_file": in_project(answers_file, folder) if intake.response_count else None,
     }  # fmt: skip
 
 

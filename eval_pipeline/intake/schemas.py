@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from eval_pipeline.errors import DatasetInvalid, UnknownName
+from eval_pipeline.errors import AnswerAmbiguous, DatasetInvalid, UnknownName
 from eval_pipeline.intake.formats import Row, loads
 from eval_pipeline.stages.versioning import nfc
 
@@ -101,16 +101,19 @@ class Survey:
     Attributes:
         fields: top-level names. paths: these and, dotted, names inside objects and first list members.
         has_listed_answers: every row's `answer` is a list.
+        first_answer: the first `answer` there is.
     """
 
     fields: set[str] = field(default_factory=set)
     paths: set[str] = field(default_factory=set)
     has_listed_answers: bool = True
+    first_answer: Any = None
 
     def add(self, row: Mapping[str, Any]) -> None:
         """Takes one row into account."""
         self.fields.update(row)
         self.paths.update(_paths(row))
+        self.first_answer = row.get("answer") if self.first_answer is None else self.first_answer
         self.has_listed_answers = self.has_listed_answers and isinstance(row.get("answer"), list)
 
 
@@ -119,7 +122,8 @@ def recognise(survey: Survey, given: Mapping[str, str]) -> tuple[Schema, dict[st
 
     Raises:
         UnknownName: a mapping to a field that is not ours, or from one that the file does not have.
-        DatasetInvalid: no schema fits, or `answer` could be reference as well as response.
+        AnswerAmbiguous: `answer` could be reference as well as response.
+        DatasetInvalid: no schema fits.
     """
     present = survey.paths
     for theirs, target in given.items():
@@ -127,13 +131,7 @@ def recognise(survey: Survey, given: Mapping[str, str]) -> tuple[Schema, dict[st
             raise UnknownName(kind="field", name=target, known=FIELDS)
         if theirs not in present:
             raise UnknownName(kind="field of the file", name=theirs, known=present)
-    schema = next((one for one in SCHEMAS if _fits(one, present)), None)
-    if schema is None and _fits(QA_LISTS, present) and survey.has_listed_answers:
-        schema = QA_LISTS
-    if schema is None and "user_input" in given.values():
-        schema = Schema("--map", (), {})
-    if schema is None:
-        raise DatasetInvalid(path="mapping", count=1, problems=f"  {_advice(present)}")
+    schema = _schema(survey, given)
     taken: dict[str, str] = dict(given)
     own = {name: name for name in FIELDS}
     for theirs, ours in (own | dict(schema.names)).items():
@@ -144,7 +142,25 @@ def recognise(survey: Survey, given: Mapping[str, str]) -> tuple[Schema, dict[st
             and (ours not in taken.values() or _alternative(schema, theirs, taken, given))
         ):
             taken[theirs] = ours
+    if "answer" in present - taken.keys() and not {"reference", "response"} & set(taken.values()):
+        raise _ambiguous(survey, given)
     return schema, taken
+
+
+def _schema(survey: Survey, given: Mapping[str, str]) -> Schema:
+    present = survey.paths
+    schema = next((one for one in SCHEMAS if _fits(one, present)), None)
+    if schema is None and _fits(QA_LISTS, present) and survey.has_listed_answers:
+        schema = QA_LISTS
+    if schema is None and "user_input" in given.values():
+        schema = Schema("--map", (), {})
+    if schema is None and "answer" in present:
+        raise _ambiguous(survey, given)
+    if schema is None:
+        names = ", ".join(sorted(present)[:20])
+        advice = f"no known schema has the fields {names}; name them: --map user_input=FIELD --map reference=FIELD"
+        raise DatasetInvalid(path="mapping", count=1, problems=f"  {advice}")
+    return schema
 
 
 def _fits(schema: Schema, present: set[str]) -> bool:
@@ -157,11 +173,13 @@ def _alternative(schema: Schema, theirs: str, taken: Mapping[str, str], given: M
     return "." in theirs and all("." in name and name not in given for name in others)
 
 
-def _advice(present: set[str]) -> str:
-    if "answer" in present:
-        return "`answer` may be a reference or a response; say which: --map reference=answer or --map response=answer, with --map user_input=FIELD"
-    names = ", ".join(sorted(present)[:20])
-    return f"no known schema has the fields {names}; name them: --map user_input=FIELD --map reference=FIELD"
+def _ambiguous(survey: Survey, given: Mapping[str, str]) -> AnswerAmbiguous:
+    """The refusal, with the very options that settle it."""
+    asked = next((name for name in _QUESTIONS if name in survey.fields), "FIELD")
+    options = [f"--map {ours}={theirs}" for theirs, ours in given.items()]
+    options += [] if "user_input" in (*given.values(), asked) else [f"--map user_input={asked}"]
+    reference, response = (" ".join([*options, f"--map {ours}=answer"]) for ours in ("reference", "response"))
+    return AnswerAmbiguous(first=str(survey.first_answer)[:80], reference=reference, response=response)
 
 
 def _paths(row: Mapping[str, Any]) -> list[str]:
