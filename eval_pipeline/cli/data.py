@@ -102,6 +102,42 @@ def export(
     datasets.export(project(), name, out)
 
 
+Seed = Annotated[int, typer.Option(help=t("The same seed gives the same items", "같은 시드는 같은 항목을 줍니다"))]
+Force = Annotated[bool, typer.Option("--force", help=t("Replace files", "기존 파일 덮어쓰기"))]
+
+
+@dataset_app.command(help=t("Parts as files: strata kept, clusters whole", "층 비율을 지키고 군집을 나누지 않는 분할"))
+def split(
+    name: NameAtTag,
+    into: Annotated[str, typer.Option("--into", help=t("As train=0.8,test=0.2", "예: train=0.8,test=0.2"))],
+    out: Annotated[Path, typer.Option("--out", help=t("Folder for one JSONL a part", "분할마다 JSONL을 쓸 폴더"))],
+    seed: Seed = 1,
+    force: Force = False,
+    json_: AsJson = False,
+    lang: Lang = LANGUAGE,
+) -> None:
+    from eval_pipeline.cli import datasets
+
+    raise typer.Exit(datasets.split(project(), name, into, out, seed, force, json_))
+
+
+@dataset_app.command(
+    help=t("Some items: strata in proportion, clusters whole", "층 비율을 지키고 군집을 나누지 않는 표본")
+)
+def sample(
+    name: NameAtTag,
+    n: Annotated[int, typer.Option("--n", min=1, help=t("How many items", "항목 수"))],
+    out: Annotated[Path, typer.Option("--out", help=t("Target file", "저장할 파일"))],
+    seed: Seed = 1,
+    force: Force = False,
+    json_: AsJson = False,
+    lang: Lang = LANGUAGE,
+) -> None:
+    from eval_pipeline.cli import datasets
+
+    datasets.sample(project(), name, n, out, seed, force, json_)
+
+
 def register(app: typer.Typer) -> None:
     """Adds the verbs of this group."""
     app.add_typer(dataset_app, name="dataset", help=t("Golden datasets", "골든 데이터셋"), rich_help_panel=PANEL)

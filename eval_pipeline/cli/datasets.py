@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from eval_pipeline.cli.console import emit, out, say, t
-from eval_pipeline.cli.progress import Bar
+from eval_pipeline.cli.progress import Bar, imported
 from eval_pipeline.cli.querying import table
 from eval_pipeline.errors import MessageRequired, UnknownName
 from eval_pipeline.evaluation.project import Project
 from eval_pipeline.intake import adding, exporting, outlook
 from eval_pipeline.intake import datasets as stored
+
+if TYPE_CHECKING:
+    from eval_pipeline.quality.findings import Finding
 
 
 def _split(name: str) -> tuple[str, str]:
@@ -56,7 +58,7 @@ def add(project: Project, name: str, file: Path, tag: str, message: str, mapping
         author = os.environ.get("GIT_AUTHOR_NAME") or os.environ.get("USER")
         with Bar() as bar:
             done = adding.add(
-                folder, file, tag, message, author, datetime.now(UTC), given, contexts_as, metric, _shown_on(bar), planned
+                folder, file, tag, message, author, datetime.now(UTC), given, contexts_as, metric, imported(bar), planned
             )  # fmt: skip
     if as_json:
         emit(done | {"fields": fields})
@@ -94,20 +96,6 @@ def _print_added(done: dict[str, Any], version: str) -> None:
     for reason, count in done["unlabelled"].items():
         say(t(f"{count} human scores are no labels: {reason}; they stay in the items' metadata",
               f"사람 점수 {count}개는 라벨이 아닙니다: {reason}. 항목의 metadata에 남습니다"))  # fmt: skip
-
-
-def _shown_on(bar: Bar) -> Callable[[int, int], None]:
-    """A callback that draws an import's progress."""
-    seen = 0
-
-    def progress(done: int, total: int) -> None:
-        nonlocal seen
-        if not seen:
-            bar.begin("import", total)
-        bar.advance(done - seen)
-        seen = done
-
-    return progress
 
 
 def list_(project: Project, as_json: bool) -> None:
@@ -182,11 +170,7 @@ def check(project: Project, name: str, as_json: bool) -> int:
     dataset, tag = _split(name)
     folder = _folder(project, dataset)
     found = dataset_check.check(project, dataset, folder, tag, datetime.now(UTC).date())
-    rows = [
-        {"severity": one.severity, "rule": one.rule, "message": t(one.message, one.message_ko), "count": one.count,
-         "item_ids": list(one.item_ids)}
-        for one in found
-    ]  # fmt: skip
+    rows = [_as_row(one) for one in found]
     if as_json:
         emit(rows)
     elif not rows:
@@ -194,9 +178,18 @@ def check(project: Project, name: str, as_json: bool) -> int:
         say(t(f"{dataset}@{version.tag}: nothing found in {version.items.height} items.",
               f"{dataset}@{version.tag}: 항목 {version.items.height}개에서 문제를 찾지 못했습니다."))  # fmt: skip
     else:
-        for row in rows:
-            say(f"{row['severity']:<8} {row['message']}  {' '.join(row['item_ids'][:20])}")
+        _print_findings(rows)
     return 1 if any(row["severity"] == "error" for row in rows) else 0
+
+
+def _as_row(found: Finding) -> dict[str, Any]:
+    return {"severity": found.severity, "rule": found.rule, "message": t(found.message, found.message_ko),
+            "count": found.count, "item_ids": list(found.item_ids)}  # fmt: skip
+
+
+def _print_findings(rows: list[dict[str, Any]]) -> None:
+    for row in rows:
+        say(f"{row['severity']:<8} {row['message']}  {' '.join(row['item_ids'][:20])}")
 
 
 def export(project: Project, name: str, target: Path) -> None:
@@ -204,3 +197,41 @@ def export(project: Project, name: str, target: Path) -> None:
     dataset, tag = _split(name)
     count = exporting.export(stored.load(_folder(project, dataset), tag).items, target)
     say(t(f"{count} items -> {target}", f"항목 {count}개 -> {target}"))
+
+
+def split(project: Project, name: str, into: str, folder: Path, seed: int, force: bool, as_json: bool) -> int:
+    """One version in parts; 1 when two parts share a question."""
+    from eval_pipeline.evaluation import dataset_parts
+
+    dataset, tag = _split(name)
+    shares = dataset_parts.parse_shares(into)
+    items = stored.load(_folder(project, dataset), tag).items
+    parts, found = dataset_parts.split(items, shares, seed, folder, force)
+    rows = [{"part": part, "item_count": count, "file": str(path)} for part, (path, count) in parts.items()]
+    findings = [_as_row(one) for one in found]
+    if as_json:
+        emit({"seed": seed, "parts": rows, "findings": findings})
+    else:
+        _rows(rows, as_json=False)
+        _print_findings(findings)
+    return 1 if findings else 0
+
+
+def sample(project: Project, name: str, n: int, target: Path, seed: int, force: bool, as_json: bool) -> None:
+    """Some items of one version."""
+    from eval_pipeline.evaluation import dataset_parts
+
+    dataset, tag = _split(name)
+    items = stored.load(_folder(project, dataset), tag).items
+    count = dataset_parts.sample(items, n, seed, target, force)
+    if as_json:
+        emit({"seed": seed, "item_count": count, "of": items.height, "file": str(target)})
+        return
+    say(t(f"{count} of {items.height} items -> {target}", f"항목 {items.height}개 중 {count}개 -> {target}"))
+    if count != min(n, items.height):
+        say(
+            t(
+                "Not exactly as many as asked for: clusters stay whole.",
+                "군집을 나누지 않으므로 요청한 수와 꼭 같지는 않습니다.",
+            )
+        )

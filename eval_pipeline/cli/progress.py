@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from types import TracebackType
 
 from rich.progress import (
@@ -57,3 +58,17 @@ class Bar:
         speed = self._bar.tasks[-1].speed
         if speed:
             self._bar.update(self._task, rate=f"{speed:,.0f}/s")
+
+
+def imported(bar: Bar) -> Callable[[int, int], None]:
+    """A callback (rows done, rows in all) that draws an import."""
+    seen = 0
+
+    def progress(done: int, total: int) -> None:
+        nonlocal seen
+        if not seen:
+            bar.begin("import", total)
+        bar.advance(done - seen)
+        seen = done
+
+    return progress
