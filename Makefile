@@ -6,7 +6,7 @@ UV := $(shell command -v uv 2>/dev/null)
 STAMP := $(VENV)/.installed
 DEV_STAMP := $(VENV)/.installed-dev
 
-.PHONY: demo test test-all check fix dev bench simulate lock schema local-llm clean
+.PHONY: demo test test-all check fix dev bench simulate lock schema metrics-docs local-llm clean
 
 demo: $(STAMP)            ## the whole chain on the bundled dataset: no key, no network
 	$(BIN)/eval-pipeline demo
@@ -70,6 +70,9 @@ $(DEV_STAMP): requirements-dev.lock $(STAMP)
 
 schema: $(STAMP)          ## the JSON Schema that editors complete evaluation.yaml with
 	$(BIN)/python -c "import json; from eval_pipeline.config import json_schema; print(json.dumps(json_schema(), indent=1, ensure_ascii=False, sort_keys=True))" > docs/evaluation.schema.json
+
+metrics-docs: $(DEV_STAMP) ## docs/metrics.md, measured on the bundled dataset
+	$(BIN)/python benchmarks/metric_page.py > docs/metrics.tmp && mv docs/metrics.tmp docs/metrics.md
 
 clean:
 	rm -rf $(VENV) dist

@@ -1,4 +1,7 @@
-"""Answer accuracy (NVIDIA): response against reference, then with the roles swapped. Grades 0/2/4."""
+"""Answer accuracy (NVIDIA): response against reference, then with the roles swapped. Grades 0/2/4.
+
+(grade_1 / 4 + grade_2 / 4) / 2; with one grade lost, the other.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Answer relevancy: mean similarity of the question and questions generated from the answer. An evasive answer is 0."""
+"""Answer relevancy: mean similarity of the question and questions generated from the answer. An evasive answer is 0.
+
+Sum over i of max(0, cosine(question, generated_i)) / n.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Context precision: mean precision@k over the ranked contexts. It measures ranking, not the share of useful contexts."""
+"""Context precision: mean precision@k over the ranked contexts. It measures ranking, not the share of useful contexts.
+
+Sum over ranks k of precision@k * useful_k / number of useful contexts: [1, 0, 1] is 5/6, nothing useful 0.
+"""
 
 from __future__ import annotations
 

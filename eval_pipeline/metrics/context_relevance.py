@@ -1,4 +1,7 @@
-"""Context relevance (NVIDIA): do the retrieved contexts, as one block, serve the question? Grades 0/1/2."""
+"""Context relevance (NVIDIA): do the retrieved contexts, as one block, serve the question? Grades 0/1/2.
+
+(grade_1 / 2 + grade_2 / 2) / 2; with one grade lost, the other.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Exact match: equal after normalisation. Asks no judge."""
+"""Exact match: 1 when equal after normalisation, else 0. Asks no judge."""
 
 from __future__ import annotations
 

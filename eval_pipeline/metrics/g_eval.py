@@ -1,4 +1,8 @@
-"""G-Eval (Liu et al. 2023): criteria or explicit steps, a declared scale, and the expectation over token probabilities."""
+"""G-Eval (Liu et al. 2023): criteria or explicit steps, a declared scale, and the expectation over token probabilities.
+
+(sum of p(grade) * grade - worst) / (best - worst) over the grades of the scale, where the endpoint gives probabilities;
+else the mean of n draws, or the one grade in its place.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Response groundedness (NVIDIA): is the response supported by the contexts? Grades 0/1/2."""
+"""Response groundedness (NVIDIA): is the response supported by the contexts? Grades 0/1/2.
+
+(grade_1 / 2 + grade_2 / 2) / 2; with one grade lost, the other.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Rubric score: one call, an integer on the rubric's own scale, normalised to [0, 1]; the feedback is kept."""
+"""Rubric score: one call, an integer on the rubric's own scale, normalised to [0, 1]; the feedback is kept.
+
+(grade - worst) / (best - worst).
+"""
 
 from __future__ import annotations
 

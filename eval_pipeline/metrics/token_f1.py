@@ -1,4 +1,7 @@
-"""Token F1: harmonic mean of precision and recall over shared words (Rajpurkar et al. 2016). Asks no judge."""
+"""Token F1: harmonic mean of precision and recall over shared words (Rajpurkar et al. 2016). Asks no judge.
+
+2 * precision * recall / (precision + recall).
+"""
 
 from __future__ import annotations
 
