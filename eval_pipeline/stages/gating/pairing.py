@@ -18,8 +18,15 @@ def of_metric(scores: pl.DataFrame, metric: str) -> pl.DataFrame:
     return scores.filter(pl.col("metric") == metric).select(*KEY, "judge_key", "status", "value", "lower", "upper")
 
 
+def judge_keys(scores: pl.DataFrame) -> set[str | None]:
+    """The judge keys of a metric's rows."""
+    return set(scores["judge_key"].unique().to_list())
+
+
 def shared_share(now: pl.DataFrame, past: pl.DataFrame) -> float:
     """Unchanged items of both, of the larger of the two."""
+    if _in_step(now, past):
+        return 1.0
     return now.select(KEY).join(past.select(KEY), on=KEY, how="semi").height / max(now.height, past.height, 1)
 
 
@@ -29,8 +36,16 @@ def aligned(now: pl.DataFrame, past: Sequence[pl.DataFrame]) -> pl.DataFrame:
     for index, one in enumerate(past):
         named = (pl.col(name).alias(f"{name}_{index}") for name in ("status", "value", "upper"))
         old = one.select(*KEY, *named)
-        whole = whole.join(old, on=KEY, how="full", coalesce=True)
+        if _in_step(whole, old):
+            whole = whole.hstack(old.drop(KEY))
+        else:
+            whole = whole.join(old, on=KEY, how="full", coalesce=True)
     return whole
+
+
+def _in_step(one: pl.DataFrame, other: pl.DataFrame) -> bool:
+    """Whether both hold the same item versions in the same order, as nights of one dataset do: no join is needed."""
+    return all(one[name].equals(other[name]) for name in KEY)
 
 
 def best(index: int) -> pl.Expr:

@@ -83,10 +83,10 @@ def _compare(case: Case, metric: str) -> tuple[list[Rule], list[Comparison]]:
     if not references:
         return [Rule("regression", metric, Decision.NOT_EVALUATED, "no earlier evaluation", "이전 평가가 없습니다")], []
     rules, made, limit = [], [], None
-    keys = set(now["judge_key"].to_list())
+    keys = pairing.judge_keys(now)
     for name, past in references:
         found = [frame for one in past if (frame := pairing.of_metric(one.scores, metric)).height]
-        same = [frame for frame in found if set(frame["judge_key"].to_list()) == keys]
+        same = [frame for frame in found if pairing.judge_keys(frame) == keys]
         usable = [frame for frame in same if pairing.shared_share(now, frame) >= SHARED_MINIMUM][-case.gate.window :]
         if not same:
             rules.append(_other_judge(case, metric, name, keys) if found else _new_metric(metric, name))
