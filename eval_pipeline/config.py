@@ -158,6 +158,7 @@ class MetricConfig(BaseModel):
     no_response: NoResponsePolicy = NoResponsePolicy.ZERO
     no_claims: NoClaimsPolicy = NoClaimsPolicy.EXCLUDE
     catastrophic: Share = 0.0
+    passes_from: Share | None = None
     judge: str | None = None
 
     @property
@@ -294,7 +295,7 @@ class EvaluationConfig(Section):
             "judge": self.judges[judge].model_dump(mode="json", exclude=cannot),
             "embedding": self.embedding.model_dump(mode="json", exclude=cannot),
             "metrics": {
-                name: metric.model_dump(mode="json", exclude={"gate"}) for name, metric in self.metrics.items()
+                name: metric.model_dump(mode="json", exclude={"gate", "passes_from"}) for name, metric in self.metrics.items()
             },
         }
         return hashlib.sha256(json.dumps(parts, sort_keys=True, ensure_ascii=False).encode()).hexdigest()

@@ -16,9 +16,10 @@ from eval_pipeline.evaluation.project import Project
 from eval_pipeline.intake import datasets
 from eval_pipeline.llm.admission import admit as admit_judge
 from eval_pipeline.metrics.declaration import Metric, Sample
-from eval_pipeline.stages import calibration, decomposition, gating, judging, scoring
+from eval_pipeline.stages import calibration, decomposition, gating, judging, scoring, true_quality
 from eval_pipeline.stages.sampling import CLAIMS_METRIC, LABELS, with_claims
 from eval_pipeline.stages.versioning import detect_language
+from eval_pipeline.stats.quality import CorrectedQuality
 from eval_pipeline.store import evidence as store_evidence
 from eval_pipeline.store.warehouse import Warehouse
 from eval_pipeline.tables import CALIBRATIONS, GATE_DECISIONS, SCORES, SUMMARIES, VERDICTS
@@ -123,9 +124,20 @@ def calibrate(evaluation: Evaluation, labels: pl.DataFrame) -> pl.DataFrame:
         labels, judged, judges, bar=calibration.Bar(config.bar, config.minimum_labels, config.minimum_off_modal),
         evaluation_id=evaluation.evaluation_id, now=datetime.now(UTC), history=evaluation.warehouse.read(CALIBRATIONS),
     )  # fmt: skip
+    frame = true_quality.attach(frame, _true_quality(evaluation, labels, judged))
     for (key,), rows in frame.group_by("judge_key"):
         evaluation.warehouse.write(CALIBRATIONS, str(key), rows, part=evaluation.evaluation_id, replace=True)
     return frame
+
+
+def _true_quality(evaluation: Evaluation, labels: pl.DataFrame, judged: pl.DataFrame) -> dict[str, CorrectedQuality]:
+    """What the labels say of true quality, beside the raw judge mean of each metric."""
+    scores = evaluation.read(SCORES)
+    cuts = {name: evaluation.metric_config(name).passes_from for name in evaluation.metrics()}
+    return true_quality.estimate(
+        scores, labels, older=true_quality.pairs_of_other_runs(labels, judged, scores),
+        cuts={name: cut for name, cut in cuts.items() if cut is not None},
+    )  # fmt: skip
 
 
 def decide(evaluation: Evaluation, row: pl.DataFrame) -> pl.DataFrame:

@@ -68,6 +68,9 @@ def run_json(view: EvaluationView, *, database: str, report: str, exit_code: int
         "is_partial": view.evaluation["is_partial"],
         "partial_reason": view.evaluation["partial_reason"],
         "warnings": view.remarks(Language.EN),
-        "summaries": [summary_json(row) for row in view.summaries.iter_rows(named=True)],
+        "summaries": [
+            summary_json(row) | {"true_quality": view.true_quality(row["metric"]) if row["stratum"] == "all" else None}
+            for row in view.summaries.iter_rows(named=True)
+        ],
         "gate": gate_json(view.gate, exit_code),
     }

@@ -95,7 +95,10 @@ def _trust(view: EvaluationView, t: Words) -> str:
         for row in view.calibrations.filter(pl.col("stratum") == "all").iter_rows(named=True)
     ]  # fmt: skip
     heads = ("metric", "decision", "labels", "pairs", "rho", "limits", "bias")
-    return table([t[name] for name in heads], rows) if rows else t["no_calibration"]
+    if not rows:
+        return t["no_calibration"]
+    said = [corrected for row in rows if (corrected := sections.corrected(view, str(row[0]), t))]
+    return "\n\n".join([table([t[name] for name in heads], rows), *(escaped(text, 200) for text in said)])
 
 
 def _since(view: EvaluationView, t: Words) -> str:

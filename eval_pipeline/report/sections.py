@@ -24,6 +24,7 @@ COUNTS = (
     "not_applicable_count",
     "not_asked_count",
 )
+ESTIMATORS = {"ppi_mean": "PPI++", "rogan_gladen": "Rogan-Gladen"}
 SHOWN_STRATA, SHOWN_INVALID, SHOWN_CHANGES, SHOWN_FLIPS = 24, 40, 100, 20
 
 
@@ -75,8 +76,21 @@ def trust(view: EvaluationView, words: Words) -> list[Row]:
         cells = [
             charts.Cell(cell["human"], cell["judge"], cell["count"]) for cell in _details(row).get("confusion") or ()
         ]
-        rows.append(row | {"cells": cells, "chart": calibration_chart(row, cells, words) if cells else None})
+        chart = calibration_chart(row, cells, words) if cells else None
+        rows.append(row | {"cells": cells, "chart": chart, "corrected": corrected(view, row["metric"], words)})
     return rows
+
+
+def corrected(view: EvaluationView, metric: str, words: Words) -> str | None:
+    """What the labels say of a metric's true mean; null where they cannot say it."""
+    found = view.true_quality(metric)
+    if found is None or found["corrected"] is None:
+        return None
+    mean = found["corrected"]
+    return words["corrected"].format(
+        metric=metric, value=number(mean["value"]), limits=span(mean["lower"], mean["upper"]),
+        raw=number(found["raw"]["value"]), estimator=ESTIMATORS[found["estimator"]],
+    )  # fmt: skip
 
 
 def _details(row: Row) -> dict[str, Any]:

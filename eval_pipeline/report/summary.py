@@ -10,7 +10,7 @@ import polars as pl
 
 from eval_pipeline.report.figures import duration, money, number, signed, span
 from eval_pipeline.report.inert import line as _clean
-from eval_pipeline.report.sections import ORDER
+from eval_pipeline.report.sections import ORDER, corrected
 from eval_pipeline.report.view import EvaluationView
 from eval_pipeline.report.words import rule_name
 from eval_pipeline.report.words import words as report_words
@@ -165,6 +165,7 @@ def _trust(view: EvaluationView, words: dict[str, Any], language: Language) -> S
                 f"{_clean(row['metric']):<24}{word:<13}{limits}, n {row['pair_count']}, bias {signed(row['bias'])}{needed}{reason}"
             )
         )
+    lines += [Text(_clean(said, 200)) for row in rows if (said := corrected(view, row["metric"], names))]
     if view.evaluation["judge_model"].startswith("overlap_judge"):
         lines.append(Text(words["baseline"], style="dim"))
     if kinds != ["human"]:

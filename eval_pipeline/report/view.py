@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -55,6 +56,11 @@ class EvaluationView:
     previous_scores: pl.DataFrame
     previous_summaries: pl.DataFrame
     changes: pl.DataFrame
+
+    def true_quality(self, metric: str) -> dict[str, Any] | None:
+        """The estimate of true quality of one metric as in `run --json`; null where it was not calibrated."""
+        rows = self.calibrations.filter((pl.col("metric") == metric) & (pl.col("stratum") == "all"))
+        return json.loads(rows["statistics"][0]).get("true_quality") if rows.height else None
 
     def remarks(self, language: Language) -> list[str]:
         """What the evaluation warns of, in one language where it is there."""

@@ -91,6 +91,8 @@ _TABLE: dict[str, tuple[str, str]] = {
     "judge_axis": ("judge", "심판"),
     "calibration_label": ("{metric}: judge against {kind} labels, {n} pairs, rho {rho}, limits {limits}, bias {bias}",
                           "{metric}: 심판과 {kind} 라벨 비교, {n}쌍, rho {rho}, 하한–상한 {limits}, 편향 {bias}"),
+    "corrected": ("{metric}: true quality {value} ({limits}) by {estimator} from human labels; the judge alone says {raw}",
+                  "{metric}: 사람 라벨로 보정한 실제 품질 {value} ({limits}, {estimator}), 심판만으로는 {raw}"),
     "table_of": ("The same as a table", "표로 보기"),
     "trend": ("Trend", "추이"),
     "trend_note": ("Mean with its 95% interval. A hollow point marks a changed system, a square a changed judge.",

@@ -6,12 +6,14 @@ chances, give PPI++; labels of other responses give Rogan-Gladen for a pass/fail
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any
 
 import polars as pl
 
 from eval_pipeline.stats.quality import CorrectedQuality, corrected_quality
+from eval_pipeline.tables import CALIBRATIONS
 from eval_pipeline.vocabulary import Provenance, ScoreStatus
 
 UNASKED = (ScoreStatus.NO_RESPONSE.value, ScoreStatus.NOT_APPLICABLE.value)
@@ -70,3 +72,31 @@ def as_json(found: CorrectedQuality) -> dict[str, Any]:
     return {"estimator": found.estimator, "reason": found.reason} | {
         name: None if stat is None else stat.to_dict() for name, stat in stats.items()
     }  # fmt: skip
+
+
+def pairs_of_other_runs(labels: pl.DataFrame, judged: pl.DataFrame, scores: pl.DataFrame) -> pl.DataFrame:
+    """Human-labelled texts that this evaluation does not hold: metric, human, judge (null when invalid).
+
+    Args:
+        labels: `human_labels` rows.
+        judged: the judge's value of each labelled text: metric, content_sha256, value.
+        scores: `scores` rows of the evaluation.
+    """
+    by = ["metric", "content_sha256"]
+    human = (
+        labels.filter(pl.col("provenance") == Provenance.HUMAN.value)
+        .group_by(by, maintain_order=True)
+        .agg(pl.col("value").mean().alias("human"))
+    )
+    others = human.join(scores.select(by), on=by, how="anti")
+    return others.join(judged.select(*by, pl.col("value").alias("judge")), on=by, how="left").drop("content_sha256")
+
+
+def attach(calibrations: pl.DataFrame, found: Mapping[str, CorrectedQuality]) -> pl.DataFrame:
+    """The `calibrations` rows with each metric's estimate under `true_quality` in the statistics of its whole row."""
+    rows = calibrations.to_dicts()
+    for row in rows:
+        if row["stratum"] == "all" and row["metric"] in found:
+            details = json.loads(row["statistics"]) | {"true_quality": as_json(found[row["metric"]])}
+            row["statistics"] = json.dumps(details, sort_keys=True)
+    return CALIBRATIONS.frame(rows)
