@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -23,7 +24,7 @@ from eval_pipeline.stats.quality import CorrectedQuality
 from eval_pipeline.store import evidence as store_evidence
 from eval_pipeline.store.warehouse import Warehouse
 from eval_pipeline.tables import CALIBRATIONS, GATE_DECISIONS, SCORES, SUMMARIES, VERDICTS
-from eval_pipeline.vocabulary import Language, Policy
+from eval_pipeline.vocabulary import Language, Policy, Provenance
 
 if TYPE_CHECKING:
     from eval_pipeline.evaluation.steps import Evaluation
@@ -119,14 +120,16 @@ def calibrate(evaluation: Evaluation, labels: pl.DataFrame) -> pl.DataFrame:
     judged = asyncio.run(judge_labels(evaluation, labels))
     if evaluation.is_stopped():
         return CALIBRATIONS.frame()  # some labels are unasked: what the others say must not certify anyone
-    config = evaluation.project.config.calibration
+    config, folder = evaluation.project.config.calibration, evaluation.project.dataset_folder(evaluation.dataset)
+    history = pl.concat([evaluation.warehouse.read(CALIBRATIONS), store_evidence.read_calibrations(folder)])
     frame = calibration.calibrate(
         labels, judged, judges, bar=calibration.Bar(config.bar, config.minimum_labels, config.minimum_off_modal),
-        evaluation_id=evaluation.evaluation_id, now=datetime.now(UTC), history=evaluation.warehouse.read(CALIBRATIONS),
+        evaluation_id=evaluation.evaluation_id, now=datetime.now(UTC), history=history,
     )  # fmt: skip
     frame = true_quality.attach(frame, _true_quality(evaluation, labels, judged))
     for (key,), rows in frame.group_by("judge_key"):
         evaluation.warehouse.write(CALIBRATIONS, str(key), rows, part=evaluation.evaluation_id, replace=True)
+    store_evidence.add_calibrations(folder, frame.filter(pl.col("label_provenance") == Provenance.HUMAN))
     return frame
 
 
@@ -149,16 +152,21 @@ def decide(evaluation: Evaluation, row: pl.DataFrame) -> pl.DataFrame:
     return frame
 
 
+def _calibrations(warehouse: Warehouse, folder: Path, metric: str, judge_key: str) -> pl.DataFrame:
+    """The rows of one judge on one metric: the warehouse's, and git's where the warehouse has none."""
+    of_metric = pl.col("metric") == metric
+    rows = warehouse.read(CALIBRATIONS, judge_key).filter(of_metric)
+    if rows.height:
+        return rows
+    return store_evidence.read_calibrations(folder).filter(of_metric & (pl.col("judge_key") == judge_key))
+
+
 def gate_case(project: Project, row: Mapping[str, Any], warehouse: Warehouse, policy: Policy) -> gating.Case:
     """What the gate looks at for one evaluation; `row` is its `evaluations` row."""
     evaluation_id, folder = row["evaluation_id"], project.dataset_folder(row["dataset"])
     metrics = project.metrics(tuple(name for name in row["metrics"] if name in project.config.metrics))
     keys = json.loads(row["judge_keys"])
-    calibrations = [
-        warehouse.read(CALIBRATIONS, key).filter(pl.col("metric") == name)
-        for name, key in keys.items()
-        if key is not None
-    ]
+    calibrations = [_calibrations(warehouse, folder, name, key) for name, key in keys.items() if key is not None]
     return gating.Case(
         evaluation=row,
         scores=warehouse.read(SCORES, evaluation_id),

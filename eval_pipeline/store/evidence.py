@@ -82,15 +82,19 @@ def accepted_judges(folder: Path) -> set[str]:
 
 
 def add_calibrations(folder: Path, calibrations: pl.DataFrame) -> Path:
-    """Adds `calibrations` rows, oldest first; the same row twice is one row. Returns the file.
+    """Adds `calibrations` rows whose key is not on record yet, oldest first. Returns the file, untouched when none is new.
+
+    The first row of a key stays: a nightly run that calibrates the same judge on the same labels changes nothing in git.
 
     Raises:
         NotWritable: the folder cannot be written.
     """
-    both = pl.concat([read_calibrations(folder), conform(CALIBRATIONS, calibrations)])
-    key = ("calibrated_at", *CALIBRATIONS.key, "attempt")
-    path = folder / "calibrations.jsonl"
-    _write(path, both.unique(key, keep="first").sort(key).iter_rows(named=True))
+    path, kept = folder / "calibrations.jsonl", read_calibrations(folder)
+    new = conform(CALIBRATIONS, calibrations).join(kept, on=list(CALIBRATIONS.key), how="anti")
+    if new.height:
+        key = ("calibrated_at", *CALIBRATIONS.key)
+        both = pl.concat([kept, new]).sort(key).unique(CALIBRATIONS.key, keep="first", maintain_order=True)
+        _write(path, both.iter_rows(named=True))
     return path
 
 

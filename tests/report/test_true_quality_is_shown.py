@@ -59,3 +59,23 @@ def test_without_labels_of_the_run_nothing_is_corrected_and_the_reason_is_given(
         assert row["true_quality"]["corrected"] is None
         assert row["true_quality"]["raw"]["value"] == pytest.approx(row["mean"]["value"], abs=0.02)
         assert "fewer than 50 random labels" in row["true_quality"]["reason"]
+
+
+def test_a_calibration_by_people_is_kept_in_git_and_decides_where_the_warehouse_has_none(stricter, run_cli):
+    kept = stricter / "datasets" / "helpdesk" / "calibrations.jsonl"
+    assert not kept.exists(), "constructed labels leave nothing"
+    assert run_cli("run", "--metric", METRIC, cwd=stricter).returncode == 0
+    row = next(row for row in map(json.loads, kept.read_text(encoding="utf-8").splitlines()) if row["stratum"] == "all")
+    assert (row["metric"], row["label_provenance"], row["pair_count"]) == (METRIC, "human", 60)
+    before = kept.read_bytes()
+    assert run_cli("run", cwd=stricter).returncode == 0
+    assert kept.read_bytes() == before
+
+    def calibration():
+        rules = json.loads(run_cli("gate", "--json", cwd=stricter).stdout)["rules"]
+        return next(rule for rule in rules if rule["rule"] == "calibration" and rule["metric"] == METRIC)["evidence"]
+
+    from_warehouse = calibration()
+    assert "labels: human" in from_warehouse
+    shutil.rmtree(stricter / "warehouse" / "tables" / "calibrations")
+    assert calibration() == from_warehouse

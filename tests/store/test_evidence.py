@@ -1,6 +1,7 @@
 """Evidence in git: stable lines that come back as they went in, and damage that is named."""
 
 import json
+from datetime import timedelta
 
 import polars as pl
 import pytest
@@ -64,6 +65,15 @@ def test_calibrations_come_back_in_order_of_time_each_once(filled, tmp_path):
     path = add_calibrations(tmp_path, rows.reverse())
     assert read_calibrations(tmp_path).equals(rows)
     assert len(path.read_text(encoding="utf-8").splitlines()) == rows.height
+
+
+def test_a_judge_calibrated_again_on_the_same_labels_changes_nothing_in_git(filled, tmp_path):
+    rows = filled.read(CALIBRATIONS)
+    before = add_calibrations(tmp_path, rows).read_bytes()
+    later = rows.with_columns(pl.col("calibrated_at") + timedelta(days=1), evaluation_id=pl.lit("another night"))
+    assert add_calibrations(tmp_path, later).read_bytes() == before
+    others = later.with_columns(labels_sha256=pl.lit("more labels"))
+    assert len(add_calibrations(tmp_path, others).read_bytes()) > len(before)
 
 
 @pytest.mark.parametrize("damage", ["<<<<<<< HEAD", "[1]", '{"judge_key": ', "\udcff"])
