@@ -295,7 +295,8 @@ class EvaluationConfig(Section):
             "judge": self.judges[judge].model_dump(mode="json", exclude=cannot),
             "embedding": self.embedding.model_dump(mode="json", exclude=cannot),
             "metrics": {
-                name: metric.model_dump(mode="json", exclude={"gate", "passes_from"}) for name, metric in self.metrics.items()
+                name: metric.model_dump(mode="json", exclude={"gate", "passes_from"})
+                for name, metric in self.metrics.items()
             },
         }
         return hashlib.sha256(json.dumps(parts, sort_keys=True, ensure_ascii=False).encode()).hexdigest()

@@ -21,7 +21,9 @@ def stricter(finished, tmp_path, run_cli):
     done = run_cli("label", "export", "--metric", METRIC, "--n", "60", "--out", sheet, cwd=folder)
     assert done.returncode == 0, done.stderr
     sql = f"select distinct content_sha256, value from scores where metric = '{METRIC}' and value is not null"
-    judged = {row["content_sha256"]: row["value"] for row in json.loads(run_cli("query", sql, "--json", cwd=folder).stdout)}
+    judged = {
+        row["content_sha256"]: row["value"] for row in json.loads(run_cli("query", sql, "--json", cwd=folder).stdout)
+    }
     rows = list(csv.DictReader(io.StringIO(sheet.read_text(encoding="utf-8-sig"), newline="")))
     for place, row in enumerate(rows):
         grade = 2 * round(2 * judged[row["content_sha256"]])
