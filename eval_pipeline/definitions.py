@@ -14,7 +14,12 @@ def build_definitions(overrides: Mapping[str, object] | None = None) -> dg.Defin
         asset_checks=dg.load_asset_checks_from_modules([checks]),
         jobs=jobs.JOBS,
         schedules=schedules.build_schedules(),
-        resources={"project": resources.ProjectResource(), "run_options": resources.RunOptions(), **(overrides or {})},
+        resources={
+            "project": resources.ProjectResource(),
+            "run_options": resources.RunOptions(),
+            "target": resources.WarmTarget(),
+            **(overrides or {}),
+        },
         executor=dg.in_process_executor,
     )
 

@@ -21,6 +21,7 @@
     │   ├── LabelsInvalid
     │   ├── SystemMisconfigured
     │   ├── ExtraMissing
+    │   ├── SettingInvalid
     │   └── JudgeMisconfigured
     ├── Refused                           3   the gate's BLOCKED: it could run, and must not
     │   ├── SelfEvaluation
@@ -205,6 +206,11 @@ class SystemMisconfigured(UsageError):
 class ExtraMissing(UsageError):
     english = "{feature} needs an optional package. Install it with `pip install 'eval-pipeline[{extra}]'`."
     korean = "{feature} 기능에는 추가 패키지가 필요합니다. `pip install 'eval-pipeline[{extra}]'`로 설치하세요."
+
+
+class SettingInvalid(UsageError):
+    english = "{name}={value} is not usable. Set it to {allowed}."
+    korean = "{name}={value} 값을 쓸 수 없습니다. 사용할 수 있는 값: {allowed}."
 
 
 class JudgeMisconfigured(UsageError):

@@ -3,7 +3,7 @@
 import logging
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC
@@ -15,14 +15,27 @@ from filelock import FileLock
 
 from eval_pipeline.defs.partitions import key, register
 from eval_pipeline.defs.resources import ProjectResource, run_config
+from eval_pipeline.defs.steps import EVALUATION_TAG, PARTITION_TAG
 from eval_pipeline.errors import Interrupted
 from eval_pipeline.evaluation.progress import Progress, Silent
 from eval_pipeline.evaluation.project import Project
 from eval_pipeline.evaluation.steps import Options
 
-EVALUATION_TAG = "eval_pipeline/evaluation_id"
 PROCESS_TAG = "eval_pipeline/process"
 JOB = "evaluate"
+RUNS_LOOKED_AT = 200
+"""Runs that `--resume` looks back over for one that is unfinished."""
+
+
+OPEN = frozenset(
+    {
+        dg.DagsterRunStatus.QUEUED,
+        dg.DagsterRunStatus.STARTING,
+        dg.DagsterRunStatus.STARTED,
+        dg.DagsterRunStatus.FAILURE,
+    }
+)
+"""Statuses of runs that somebody may have to look at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,27 +104,25 @@ def evaluate(project: Project, target: Target, options: Options, progress: Progr
                     if "evaluation_id" in event.materialization.metadata)  # fmt: skip
 
 
-def unfinished(project: Project) -> str | None:
-    """The newest evaluation of this project that has responses but no `evaluations` row, or was stopped; null for none."""
-    from eval_pipeline.store.warehouse import Warehouse
-    from eval_pipeline.tables import RESPONSES
+def unfinished(project: Project, target: Target) -> str | None:
+    """The newest evaluation of this target that was killed, failed or stopped, or was only prepared; null for none.
 
-    whole = _finished(project)
-    started = [name for name in Warehouse(project.warehouse).values(RESPONSES) if name not in whole]
-    return max(started, default=None)
+    An evaluation of another target is left alone: its responses are not this one's.
+    """
+    partition = str(key(project, target.dataset, target.tag, target.system, target.judge))
+    with instance(project) as opened:
+        over = [dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED, dg.DagsterRunStatus.SUCCESS]
+        records = opened.get_run_records(dg.RunsFilter(statuses=over), limit=RUNS_LOOKED_AT)
+        done = _done(project, records)
+        names = (_evaluation_id(record) for record in records if partition in _partitions(record))
+        return next((name for name in names if name not in done), None)
 
 
 def open_runs(project: Project) -> list[dict[str, object]]:
     """Runs of the instance that are not done, and those that failed, newest first; the command that goes on is `run --resume`."""
     with instance(project) as opened:
-        statuses = [
-            dg.DagsterRunStatus.QUEUED,
-            dg.DagsterRunStatus.STARTING,
-            dg.DagsterRunStatus.STARTED,
-            dg.DagsterRunStatus.FAILURE,
-        ]
-        records = opened.get_run_records(dg.RunsFilter(statuses=statuses), limit=20)
-        finished = _finished(project)
+        records = opened.get_run_records(limit=RUNS_LOOKED_AT)
+        done = _done(project, records)
         return [
             {
                 "run_id": record.dagster_run.run_id,
@@ -123,7 +134,7 @@ def open_runs(project: Project) -> list[dict[str, object]]:
                 else None,
             }
             for record in records
-            if _evaluation_id(record) not in finished
+            if record.dagster_run.status in OPEN and _evaluation_id(record) not in done
         ]
 
 
@@ -133,11 +144,20 @@ def _evaluation_id(record: dg.RunRecord) -> str:
     return run.tags.get(EVALUATION_TAG) or f"{started:%Y%m%dT%H%M%S}-{(run.root_run_id or run.run_id)[:8]}"
 
 
-def _finished(project: Project) -> set[str]:
-    """Evaluations that have their row and were not stopped: a failed try of theirs needs nothing more."""
+def _partitions(record: dg.RunRecord) -> set[str]:
+    tags = record.dagster_run.tags
+    return {tags[name] for name in ("dagster/partition", PARTITION_TAG) if name in tags}
+
+
+def _done(project: Project, records: Sequence[dg.RunRecord]) -> set[str]:
+    """Evaluations that need nothing more: they have their row, were not stopped, and a run of theirs went through.
+
+    A run that died between the row and the report left the row, and is not done.
+    """
     from eval_pipeline.evaluation.steps import STOPPED
     from eval_pipeline.store.warehouse import Warehouse
     from eval_pipeline.tables import EVALUATIONS
 
+    through = {_evaluation_id(one) for one in records if one.dagster_run.status == dg.DagsterRunStatus.SUCCESS}
     rows = Warehouse(project.warehouse).read(EVALUATIONS).select("evaluation_id", "partial_reason").iter_rows()
-    return {name for name, reason in rows if not (reason or "").startswith(STOPPED)}
+    return {name for name, reason in rows if name in through and not (reason or "").startswith(STOPPED)}

@@ -177,11 +177,16 @@ VERDICTS = Table(
         _c("prompt_sha256", TEXT, "Hash of the prompt template's text"),
         _c("judge_key", TEXT, "Hash of model, revision, parameters, templates and metric version"),
         _c("ledger_key", TEXT, "Content address of the last attempt in the ledger"),
-        _k("is_cached", FLAG, "No call was made for it in this evaluation"),
+        _k("is_cached", FLAG, "No call was made for it in the evaluation's last try"),
+        _k("call_count", INT, "Requests sent for it in the evaluation's last try, repeated ones included"),
         _c("input_tokens", INT, "Prompt tokens over all attempts, cached ones included; null when unknown"),
         _c("cached_input_tokens", INT, "Prompt tokens billed at the cached price"),
         _c("output_tokens", INT, "Completion tokens over all attempts"),
-        _c("cost_usd", REAL, "Cost of the calls made for it in this evaluation; null when the price is unknown"),
+        _c(
+            "cost_usd",
+            REAL,
+            "Cost of the calls made for it in the evaluation's last try; null when the price is unknown",
+        ),
         _c("latency_seconds", REAL, "Wall time of the answering request; null from the ledger"),
     ),
 )

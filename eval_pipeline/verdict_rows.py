@@ -56,15 +56,16 @@ def row(asked: Asked, item_id: str, origin: Origin) -> dict[str, object]:
         "judge_key": origin.judge_key,
         "ledger_key": last.ledger_key if last else None,
         "is_cached": bool(replies) and not called,
-        "input_tokens": _total(reply.input_tokens for reply in replies),
-        "cached_input_tokens": _total(reply.cached_input_tokens for reply in replies),
-        "output_tokens": _total(reply.output_tokens for reply in replies),
-        "cost_usd": _total(reply.cost_usd for reply in called) if called else 0.0,
+        "call_count": sum(1 + reply.transport_retry_count for reply in called),
+        "input_tokens": total(reply.input_tokens for reply in replies),
+        "cached_input_tokens": total(reply.cached_input_tokens for reply in replies),
+        "output_tokens": total(reply.output_tokens for reply in replies),
+        "cost_usd": total(reply.cost_usd for reply in called) if called else 0.0,
         "latency_seconds": last.latency_seconds if last else None,
     }
 
 
-def _total(numbers: Iterable[float | None]) -> float | None:
+def total(numbers: Iterable[float | None]) -> float | None:
     """Sum, or null as soon as one part is unknown: an unknown cost is not free."""
     whole: float = 0
     for number in (known := list(numbers)):

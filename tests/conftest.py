@@ -1,13 +1,19 @@
 """What tests of several areas share: projects, the command line as a process, and a judge on a loopback server."""
 
+import importlib.util
 import json
 import os
+import pwd
+import shutil
+import socket
 import subprocess
 import sys
+import tempfile
 import urllib.request
 from pathlib import Path
 
 import pytest
+import sqlalchemy as sa
 from hypothesis import HealthCheck, settings
 
 # A busy machine is no finding; what a property says is.
@@ -15,6 +21,7 @@ settings.register_profile("project", deadline=None, suppress_health_check=[Healt
 settings.load_profile("project")
 
 ROOT = Path(__file__).parents[1]
+PROGRAMS = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
 SERVER = Path(__file__).parent / "llm" / "loopback_server.py"
 KEY = "sk-recognisable-0123456789"
 
@@ -92,8 +99,8 @@ def loopback(_loopback):
 
 
 @pytest.fixture
-def judged_with_labels(project, loopback):
-    """A project whose judge, `embedded` by name, is the loopback server with `JUDGE_KEY` as its key; three dual metrics."""
+def judged_with_claims(project, loopback):
+    """A project whose judge, `embedded` by name, is the loopback server with `JUDGE_KEY` as its key; every metric."""
     path = project / "evaluation.yaml"
     text = path.read_text(encoding="utf-8").replace(
         "embedded: {provider: embedded}",
@@ -103,9 +110,18 @@ def judged_with_labels(project, loopback):
     base_url: {loopback.base_url}
     api_key_env: JUDGE_KEY""",
     )
-    text = text.replace("  faithfulness: {no_claims: exclude}\n", "").replace("    faithfulness: {floor: 0.70}\n", "")
     path.write_text(text, encoding="utf-8")
     return project
+
+
+@pytest.fixture
+def judged_with_labels(judged_with_claims):
+    """The same with the three dual metrics only."""
+    path = judged_with_claims / "evaluation.yaml"
+    text = path.read_text(encoding="utf-8")
+    text = text.replace("  faithfulness: {no_claims: exclude}\n", "").replace("    faithfulness: {floor: 0.70}\n", "")
+    path.write_text(text, encoding="utf-8")
+    return judged_with_claims
 
 
 @pytest.fixture
@@ -120,3 +136,47 @@ def judged(judged_with_labels):
 def judge_key():
     """A key that nobody could mistake when it turns up where it must not."""
     return KEY
+
+
+def as_owner(command):
+    """PostgreSQL refuses to run as root."""
+    if os.getuid() == 0:
+        return [shutil.which("runuser"), "-u", "postgres", "--", *map(str, command)]
+    return list(map(str, command))
+
+
+@pytest.fixture(scope="session")
+def postgres_cluster():
+    """A PostgreSQL of our own on a free port; its URL."""
+    if not PROGRAMS:
+        pytest.skip("no PostgreSQL under /usr/lib/postgresql")
+    if importlib.util.find_spec("psycopg2") is None:
+        pytest.skip("psycopg2 is not installed (extra `postgres`)")
+    if os.getuid() == 0 and (
+        shutil.which("runuser") is None or "postgres" not in {one.pw_name for one in pwd.getpwall()}
+    ):
+        pytest.skip("running as root, and there is no user postgres to run the server")
+    folder = Path(tempfile.mkdtemp(prefix="pg"))
+    if os.getuid() == 0:
+        shutil.chown(folder, "postgres", "postgres")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    data, options = folder / "data", f"-p {port} -h 127.0.0.1 -k {folder} -c fsync=off"
+    subprocess.run(as_owner([PROGRAMS[-1] / "initdb", "-D", data, "-U", "ledger", "-A", "trust", "-E", "UTF8", "--no-sync"]),
+                   check=True, capture_output=True, cwd=folder)  # fmt: skip
+    control = [PROGRAMS[-1] / "pg_ctl", "-D", data, "-w", "-l", folder / "log"]
+    subprocess.run(as_owner([*control, "-o", options, "start"]), check=True, stdout=subprocess.DEVNULL, cwd=folder)
+    yield f"postgresql+psycopg2://ledger:s3cret@127.0.0.1:{port}/postgres"
+    subprocess.run(as_owner([*control, "-m", "immediate", "stop"]), check=True, stdout=subprocess.DEVNULL, cwd=folder)
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def postgres_url(postgres_cluster):
+    """The same, emptied of our tables afterwards."""
+    yield postgres_cluster
+    engine = sa.create_engine(postgres_cluster)
+    with engine.begin() as connection:
+        connection.execute(sa.text("drop table if exists replies, batches, payments"))
+    engine.dispose()

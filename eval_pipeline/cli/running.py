@@ -44,7 +44,7 @@ def run(
         project.config.judge_name(judge),
     )
     with Bar() as bar:
-        evaluation_id = evaluate(project, target, options, bar, unfinished(project) if resume else None)
+        evaluation_id = evaluate(project, target, options, bar, unfinished(project, target) if resume else None)
     return present(project, evaluation_id, gate=gate, as_json=as_json, is_demo=is_demo)
 
 

@@ -3,17 +3,61 @@ environment variables.
 """
 
 import os
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import dagster as dg
 from pydantic import PrivateAttr
 
+from eval_pipeline.errors import ExtraMissing, SettingInvalid
 from eval_pipeline.evaluation.judges import Limits
 from eval_pipeline.evaluation.progress import Progress, Silent
 from eval_pipeline.evaluation.project import Project
 from eval_pipeline.evaluation.steps import Options
 from eval_pipeline.vocabulary import Policy
+
+REMOTE_EXECUTORS = {
+    "dask": ("dagster_dask", "dask_executor"),
+    "celery": ("dagster_celery", "celery_executor"),
+    "kubernetes": ("dagster_k8s", "k8s_job_executor"),
+}
+"""Module and name of the executor that each extra brings."""
+
+
+def shard_count() -> int:
+    """Shards of `warm_ledger`: `EVAL_SHARDS`, the same on every machine of a deployment; four when unset.
+
+    Raises:
+        SettingInvalid: it is no whole number above zero.
+    """
+    given = os.environ.get("EVAL_SHARDS") or "4"
+    if not given.isdecimal() or int(given) < 1:
+        raise SettingInvalid(name="EVAL_SHARDS", value=given, allowed="a whole number above zero")
+    return int(given)
+
+
+def executor() -> dg.ExecutorDefinition:
+    """Who runs the shards of `warm_ledger`: `EVAL_EXECUTOR`, this process when unset.
+
+    Raises:
+        SettingInvalid: there is no such executor.
+        ExtraMissing: its package is not installed.
+    """
+    given = os.environ.get("EVAL_EXECUTOR") or "in_process"
+    match given:
+        case "in_process":
+            return dg.in_process_executor
+        case "multiprocess":
+            return dg.multiprocess_executor
+        case "dask" | "celery" | "kubernetes":
+            module, name = REMOTE_EXECUTORS[given]
+            try:
+                return getattr(import_module(module), name)
+            except ModuleNotFoundError as error:
+                raise ExtraMissing(feature=f"EVAL_EXECUTOR={given}", extra=given) from error
+    allowed = ", ".join(("in_process", "multiprocess", *REMOTE_EXECUTORS))
+    raise SettingInvalid(name="EVAL_EXECUTOR", value=given, allowed=allowed)
 
 
 class ProjectResource(dg.ConfigurableResource):
@@ -42,6 +86,26 @@ class ProjectResource(dg.ConfigurableResource):
         """The same resource, telling how far each step has come."""
         self._progress = progress
         return self
+
+
+class WarmTarget(dg.ConfigurableResource):
+    """What `warm_ledger` asks about, by the names of `evaluation.yaml`; empty is the project's default."""
+
+    dataset: str = ""
+    tag: str = ""
+    system: str = ""
+    judge: str = ""
+
+    def names(self, project: Project) -> tuple[str, str, str, str]:
+        """Dataset, tag, system and judge."""
+        config = project.config
+        dataset = config.dataset_name(self.dataset or None)
+        return (
+            dataset,
+            self.tag or config.datasets[dataset].tag,
+            config.system_name(self.system or None),
+            config.judge_name(self.judge or None),
+        )
 
 
 class RunOptions(dg.ConfigurableResource):

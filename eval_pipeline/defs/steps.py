@@ -1,16 +1,22 @@
 """Between an asset and its step: which evaluation this run is, and what Dagster shows of the step's table."""
 
+from dataclasses import asdict
 from datetime import UTC, datetime
 
 import dagster as dg
 import polars as pl
 
-from eval_pipeline.defs.partitions import resolve
-from eval_pipeline.defs.resources import ProjectResource, RunOptions
+from eval_pipeline.defs.partitions import key, register, resolve
+from eval_pipeline.defs.resources import ProjectResource, RunOptions, WarmTarget
 from eval_pipeline.evaluation import publication
+from eval_pipeline.evaluation.project import Project
 from eval_pipeline.evaluation.steps import Evaluation
+from eval_pipeline.evaluation.warming import Share, warm
 from eval_pipeline.report.metadata import markdown_table
 
+EVALUATION_TAG = "eval_pipeline/evaluation_id"
+PARTITION_TAG = "eval_pipeline/partition"
+"""The partition that a run of `warm_ledger`, which has none of its own, prepares."""
 SHOWN = {
     "golden_items": ["item_id", "stratum", "language", "user_input", "reference"],
     "responses": ["item_id", "response", "error", "latency_seconds"],
@@ -28,16 +34,43 @@ SHOWN = {
 def evaluation(context: dg.AssetExecutionContext | dg.AssetCheckExecutionContext, project: ProjectResource,
                run_options: RunOptions) -> Evaluation:  # fmt: skip
     """The evaluation this run is about. A re-execution keeps the evaluation id of its root run."""
+    loaded = project.load()
+    partition = dg.MultiPartitionKey(_keys(context))
+    return _evaluation(context, project, loaded, resolve(loaded, partition), run_options)
+
+
+def _evaluation(context: dg.AssetExecutionContext | dg.AssetCheckExecutionContext | dg.OpExecutionContext,
+                project: ProjectResource, loaded: Project, names: tuple[str, str, str, str],
+                run_options: RunOptions) -> Evaluation:  # fmt: skip
     root = context.run.root_run_id or context.run.run_id
     record = context.instance.get_run_record_by_id(root)
     started = record.create_timestamp.astimezone(UTC) if record else datetime.now(UTC)
+    evaluation_id = context.run.tags.get(EVALUATION_TAG) or f"{started:%Y%m%dT%H%M%S}-{root[:8]}"
+    return Evaluation(loaded, evaluation_id, *names, started, run_options.options(), project.progress)
+
+
+def prepare(context: dg.OpExecutionContext, project: ProjectResource, run_options: RunOptions,
+            target: WarmTarget) -> None:  # fmt: skip
+    """The first two steps of a new evaluation: what its shards ask about, and what the run that resumes it takes up."""
     loaded = project.load()
-    partition = dg.MultiPartitionKey(_keys(context))
-    dataset, version, system, judge = resolve(loaded, partition)
-    return Evaluation(
-        loaded, context.run.tags.get("eval_pipeline/evaluation_id") or f"{started:%Y%m%dT%H%M%S}-{root[:8]}", dataset, version, system, judge, started, run_options.options(),
-        project.progress,
-    )  # fmt: skip
+    names = target.names(loaded)
+    current = _evaluation(context, project, loaded, names, run_options)
+    partition = key(loaded, *names)
+    register(context.instance, partition)
+    context.instance.add_run_tags(
+        context.run.run_id, {EVALUATION_TAG: current.evaluation_id, PARTITION_TAG: str(partition)}
+    )
+    current.golden_items()
+    current.responses()
+
+
+def warm_share(context: dg.OpExecutionContext, project: ProjectResource, run_options: RunOptions, target: WarmTarget,
+               index: int, count: int) -> None:  # fmt: skip
+    """Asks one share of the questions, and says what it came to."""
+    loaded = project.load()
+    current = _evaluation(context, project, loaded, target.names(loaded), run_options)
+    warmed = warm(current, Share(index, count))
+    context.add_output_metadata({"evaluation_id": current.evaluation_id, **asdict(warmed)})
 
 
 def _keys(context: dg.AssetExecutionContext | dg.AssetCheckExecutionContext) -> dict[str, str]:

@@ -1,9 +1,8 @@
-"""What earlier evaluations leave for this one: stored responses, rivals, spending."""
+"""What earlier evaluations leave for this one: stored responses, rivals, the window."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,23 +15,6 @@ from eval_pipeline.tables import EVALUATIONS, GATE_DECISIONS, GOLDEN_ITEMS, RESP
 
 if TYPE_CHECKING:
     from eval_pipeline.evaluation.steps import Evaluation
-
-
-@dataclass(frozen=True, slots=True)
-class Spending:
-    """What verdicts cost. `cost_usd` is null when any price is unknown, never 0 for unknown."""
-
-    call_count: int
-    cached_count: int
-    cost_usd: float | None
-
-
-def spending(verdicts: pl.DataFrame) -> Spending:
-    """Sums calls, ledger hits and cost over verdict rows. An attempt is a call unless the question came whole from the ledger."""
-    called = verdicts.filter(~pl.col("is_cached") & (pl.col("attempt_count") > 0))
-    unknown = called["cost_usd"].null_count() > 0
-    calls = int(called["attempt_count"].sum()) + int(called["transport_retry_count"].sum())
-    return Spending(calls, int(verdicts["is_cached"].sum()), None if unknown else float(called["cost_usd"].sum()))
 
 
 def complete(warehouse: Warehouse) -> pl.DataFrame:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from eval_pipeline.asking import Asker
 from eval_pipeline.chat import ChatModel, EmbeddingModel
 from eval_pipeline.config import JudgeConfig, SystemConfig
 from eval_pipeline.errors import BatchWaiting, JudgeMisconfigured, Stopped
@@ -16,6 +17,7 @@ from eval_pipeline.llm.limits import Budget
 
 if TYPE_CHECKING:
     from eval_pipeline.llm.batched_chat import BatchedChat
+    from eval_pipeline.llm.ledger import Paid
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +64,9 @@ async def open_bench(
     limits: Limits = Limits(),
     *,
     in_batches: bool = False,
+    payer: str | None = None,
 ) -> AsyncIterator[Bench]:
-    """Opens the named judges for one run, each behind the project's ledger.
+    """Opens the named judges for one run, each behind the project's ledger, on the account of `payer`.
 
     Args:
         in_batches: ask by batch every judge that can be, not only those configured so.
@@ -85,10 +88,10 @@ async def open_bench(
             config = project.config.judges[name]
             model = build_judge(name, config, project, budget)
             if config.batch or (in_batches and config.has_endpoint):
-                model = batched[name] = BatchedChat(model, ledger)  # pyright: ignore[reportArgumentType]
+                model = batched[name] = BatchedChat(model, ledger, payer)  # pyright: ignore[reportArgumentType]
             if hasattr(model, "__aenter__"):
                 await stack.enter_async_context(model)  # pyright: ignore[reportArgumentType]
-            judges[name] = LedgeredChat(model, ledger)
+            judges[name] = LedgeredChat(model, ledger, payer)
         for chat in batched.values():
             await chat.collect()
         bench = Bench(judges, await _embedding(project, stack))
@@ -103,6 +106,22 @@ async def _submit(name: str, chat: BatchedChat) -> Stopped | None:
     except Stopped as stop:
         return stop
     return BatchWaiting(judge=name, count=chat.waiting_count) if chat.waiting_count else None
+
+
+def paid(project: Project, payers: Sequence[str]) -> Paid:
+    """What was ever paid on these accounts, whichever process paid it."""
+    from eval_pipeline.llm.ledger import Ledger
+
+    ledger = Ledger(project.ledger_url)
+    try:
+        return ledger.paid(payers)
+    finally:
+        ledger.close()
+
+
+def first_stop(askers: Mapping[str, Asker], bench: Bench) -> Stopped | None:
+    """What stopped one of the askers of a bench that is closed; null when all went through."""
+    return next((asker.stopped for asker in askers.values() if asker.stopped), bench.stopped)
 
 
 def build_judge(name: str, config: JudgeConfig, project: Project, budget: Budget | None = None) -> ChatModel:

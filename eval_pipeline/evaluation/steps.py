@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -18,7 +18,7 @@ from eval_pipeline.chat import ModelIdentity
 from eval_pipeline.config import MetricConfig, SystemConfig
 from eval_pipeline.errors import EmptyDataset, Stopped, SystemMisconfigured
 from eval_pipeline.evaluation import evidence, trust
-from eval_pipeline.evaluation.judges import Bench, Limits, build_judge, open_bench, system_model
+from eval_pipeline.evaluation.judges import Bench, Limits, build_judge, first_stop, open_bench, paid, system_model
 from eval_pipeline.evaluation.partitions import configuration_key
 from eval_pipeline.evaluation.progress import Progress, Silent
 from eval_pipeline.evaluation.project import Project
@@ -195,18 +195,14 @@ class Evaluation:
         return asyncio.run(self._judge(whole))
 
     async def _judge(self, whole: list[Sample]) -> pl.DataFrame:
-        metrics, keys = self.metrics(), self.judge_keys()
-        self.progress.begin("verdicts", judging.count(whole, metrics))
-        origins = {name: self.origin(name, keys[name], self.judge_of(name)) for name in metrics}
+        self.progress.begin("verdicts", judging.count(whole, self.metrics()))
         async with self.bench() as bench:
-            by_judge = {name: self.asker(bench, name) for name in self.judges()}
-            askers = {name: by_judge[self.judge_of(name)] for name in metrics}
+            askers = self.askers(bench)
             part = 0
-            parts = judging.judge(whole, metrics, askers, origins, lambda _: self.progress.advance())
-            async for frame in parts:
+            async for frame in self.judged(whole, askers):
                 self.warehouse.write(VERDICTS, self.evaluation_id, frame, part=part, replace=True)
                 part += 1
-        self.remember(next((asker.stopped for asker in by_judge.values() if asker.stopped), bench.stopped))
+        self.remember(first_stop(askers, bench))
         return self.read(VERDICTS)
 
     def scores(self) -> pl.DataFrame:
@@ -259,25 +255,44 @@ class Evaluation:
     def origin(self, metric: str, judge_key: str | None, judge: str) -> Origin:
         return Origin(self.evaluation_id, metric, judge, self.identity(judge).model, judge_key)
 
-    def bench(self) -> AbstractAsyncContextManager[Bench]:
-        return open_bench(self.project, self.judges(), self.limits_left(), in_batches=self.options.batch)
+    def bench(self, limits: Limits | None = None, payer: str | None = None) -> AbstractAsyncContextManager[Bench]:
+        """The judges, within what is left of the limits and on this evaluation's account unless said otherwise."""
+        return open_bench(
+            self.project, self.judges(), limits or self.limits_left(), payer=payer or self.evaluation_id,
+            in_batches=self.options.batch,
+        )  # fmt: skip
+
+    def askers(self, bench: Bench) -> dict[str, Asker]:
+        """One asker a judge."""
+        return {name: self.asker(bench, name) for name in self.judges()}
+
+    def judged(self, whole: list[Sample], askers: Mapping[str, Asker]) -> AsyncIterator[pl.DataFrame]:
+        """`verdicts` rows of every metric about these samples, in parts."""
+        metrics, keys = self.metrics(), self.judge_keys()
+        origins = {name: self.origin(name, keys[name], self.judge_of(name)) for name in metrics}
+        by_metric = {name: askers[self.judge_of(name)] for name in metrics}
+        return judging.judge(whole, metrics, by_metric, origins, lambda _: self.progress.advance())
 
     def asker(self, bench: Bench, judge: str) -> Asker:
         config = self.project.config.judges[judge]
         return Asker(bench.judges[judge], bench.embedding, config.attempts, self.options.retry_invalid)
 
     def limits_left(self) -> Limits:
-        """The run's limits less what its earlier steps already spent."""
+        """The limits less what this evaluation already spent, in earlier tries too."""
         given, configured = self.options.limits, self.project.config.limits
         calls = given.max_calls if given.max_calls is not None else configured.max_calls
         cost = given.max_cost_usd if given.max_cost_usd is not None else configured.max_cost_usd
         if calls is None and cost is None:
             return Limits()
-        spent = evidence.spending(self.read(VERDICTS))
+        spent = paid(self.project, self.payers())
         return Limits(
             None if calls is None else max(0, calls - spent.call_count),
             None if cost is None else max(0.0, cost - (spent.cost_usd or 0.0)),
         )
+
+    def payers(self) -> tuple[str, str]:
+        """The accounts of this evaluation in the ledger: its own questions, and those about labelled texts."""
+        return self.evaluation_id, f"{LABELS}{self.evaluation_id}"
 
     def _stop_file(self) -> Path:
         return self.project.local / "journal" / f"{self.evaluation_id}.stopped"
@@ -306,8 +321,7 @@ class Evaluation:
         """The `evaluations` row as of now."""
         version = datasets.load(self.project.dataset_folder(self.dataset), self.tag)
         verdicts, responses = self.read(VERDICTS), self.read(RESPONSES)
-        own = verdicts.filter(~pl.col("metric").str.starts_with(LABELS))
-        spent = evidence.spending(verdicts)
+        spent = paid(self.project, self.payers())
         scoring_sha256 = self.project.config.scoring_sha256(self.system, self.judge)
         reason = self.partial_reason()
         admission = trust.admit(self.project, self.system, self.judges())
@@ -330,11 +344,11 @@ class Evaluation:
             "finished_at": datetime.now(UTC),
             "item_count": self.items().height,
             "call_count": spent.call_count,
-            "cached_count": spent.cached_count,
+            "cached_count": int(verdicts["is_cached"].sum()),
             "cost_usd": spent.cost_usd,
             "is_partial": reason is not None,
             "partial_reason": reason,
-            "is_replay": bool(responses["is_reused"].all()) and evidence.spending(own).call_count == 0,
+            "is_replay": bool(responses["is_reused"].all()) and not paid(self.project, self.payers()[:1]).call_count,
             "is_unpinned": any(self.project.config.judges[name].allow_floating for name in self.judges()),
             "warnings": [*admission, *(english for english, _ in order)],
             "warnings_ko": [*admission, *(korean for _, korean in order)],

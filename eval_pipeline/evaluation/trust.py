@@ -13,6 +13,7 @@ import polars as pl
 
 from eval_pipeline.asking import Asker
 from eval_pipeline.evaluation import evidence
+from eval_pipeline.evaluation.judges import first_stop
 from eval_pipeline.evaluation.project import Project
 from eval_pipeline.intake import datasets
 from eval_pipeline.llm.admission import admit as admit_judge
@@ -70,26 +71,35 @@ async def judge_labels(evaluation: Evaluation, labels: pl.DataFrame) -> pl.DataF
     The ledger answers what was asked before, so a label set is paid for once per judge key. The verdicts are kept with
     the evaluation's own, under `labels: <metric>`, and what stopped them stops the run.
     """
+    async with evaluation.bench(payer=evaluation.payers()[1]) as bench:
+        askers = evaluation.askers(bench)
+        rows, verdicts = await ask_about_labels(evaluation, labels, askers)
+    evaluation.warehouse.write(VERDICTS, evaluation.evaluation_id, verdicts, part="labels", replace=True)
+    evaluation.remember(first_stop(askers, bench))
+    return rows
+
+
+async def ask_about_labels(
+    evaluation: Evaluation, labels: pl.DataFrame, askers: Mapping[str, Asker]
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Scores of the labelled texts, and the verdicts they rest on."""
     rows: list[dict[str, object]] = []
     kept = [VERDICTS.frame()]
     metrics = {name: metric for name, metric in evaluation.metrics().items() if (labels["metric"] == name).any()}
     by_metric = {name: label_samples(labels.filter(pl.col("metric") == name)) for name in metrics}
     evaluation.progress.begin("calibrations", sum(map(len, by_metric.values())))
-    async with evaluation.bench() as bench:
-        askers = {name: evaluation.asker(bench, name) for name in evaluation.judges()}
-        for name, metric in metrics.items():
-            asker = askers[evaluation.judge_of(name)]
-            whole, verdicts = await _asked(evaluation, name, metric, list(by_metric[name].values()), asker)
-            kept.append(verdicts.with_columns(pl.lit(f"{LABELS}{name}").alias("metric")))
-            own = verdicts.filter(pl.col("metric") == name)
-            for sample, score in zip(
-                whole, scoring.values(metric, whole, own, evaluation.treatments().get(name)), strict=True
-            ):
-                evaluation.progress.advance()
-                rows.append({"metric": name, "content_sha256": sample.item_id, "value": score.value})
-    evaluation.warehouse.write(VERDICTS, evaluation.evaluation_id, pl.concat(kept), part="labels", replace=True)
-    evaluation.remember(next((asker.stopped for asker in askers.values() if asker.stopped), bench.stopped))
-    return pl.DataFrame(rows, schema={"metric": pl.String, "content_sha256": pl.String, "value": pl.Float64})
+    for name, metric in metrics.items():
+        asker = askers[evaluation.judge_of(name)]
+        whole, verdicts = await _asked(evaluation, name, metric, list(by_metric[name].values()), asker)
+        kept.append(verdicts.with_columns(pl.lit(f"{LABELS}{name}").alias("metric")))
+        own = verdicts.filter(pl.col("metric") == name)
+        for sample, score in zip(
+            whole, scoring.values(metric, whole, own, evaluation.treatments().get(name)), strict=True
+        ):
+            evaluation.progress.advance()
+            rows.append({"metric": name, "content_sha256": sample.item_id, "value": score.value})
+    schema = {"metric": pl.String, "content_sha256": pl.String, "value": pl.Float64}
+    return pl.DataFrame(rows, schema=schema), pl.concat(kept)
 
 
 async def _asked(

@@ -69,8 +69,15 @@ class Batches:
         judge: what the ledger keeps this judge's batches under.
     """
 
-    def __init__(self, chat: OpenAIChat, ledger: Ledger, *, questions_per_batch: int = QUESTIONS_PER_BATCH) -> None:
-        self._chat, self._ledger, self._most = chat, ledger, questions_per_batch
+    def __init__(
+        self,
+        chat: OpenAIChat,
+        ledger: Ledger,
+        payer: str | None = None,
+        *,
+        questions_per_batch: int = QUESTIONS_PER_BATCH,
+    ) -> None:
+        self._chat, self._ledger, self._payer, self._most = chat, ledger, payer, questions_per_batch
         self.judge = json.dumps([chat.identity.endpoint, chat.identity.model])
 
     async def submit(self, requests: Sequence[ChatRequest]) -> list[str]:
@@ -195,7 +202,7 @@ class Batches:
                 continue
             content = (await client.files.content(file_id)).content
             entries = [
-                Entry(key, self._chat.identity.model, open_.pop(key), reply)
+                Entry(key, self._chat.identity.model, open_.pop(key), reply, self._payer)
                 for key, reply in self._replies(content, open_, found)
             ]
             await asyncio.gather(*map(self._ledger.put, entries))

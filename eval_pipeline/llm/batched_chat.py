@@ -17,8 +17,8 @@ class BatchedChat:
     Stands behind a `LedgeredChat`, which answers what earlier batches brought. Use as an async context manager.
     """
 
-    def __init__(self, chat: OpenAIChat, ledger: Ledger) -> None:
-        self._chat, self._batches = chat, Batches(chat, ledger)
+    def __init__(self, chat: OpenAIChat, ledger: Ledger, payer: str | None = None) -> None:
+        self._chat, self._batches = chat, Batches(chat, ledger, payer)
         self._gathered: list[ChatRequest] = []
 
     @property

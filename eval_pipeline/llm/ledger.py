@@ -10,6 +10,7 @@ import json
 import random
 import sqlite3
 import time
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
@@ -26,6 +27,7 @@ from sqlalchemy.schema import CreateIndex, CreateTable
 
 from eval_pipeline.chat import ChatReply, TokenAlternatives
 from eval_pipeline.errors import NotWritable
+from eval_pipeline.verdict_rows import total
 from eval_pipeline.vocabulary import Outcome
 
 KEYS_AT_ONCE = 500
@@ -51,14 +53,41 @@ BATCHES = sa.Table(
 )
 
 
+PAYMENTS = sa.Table(
+    "payments",
+    _METADATA,
+    sa.Column(
+        "payer", sa.Text, nullable=False, index=True, comment="the evaluation on whose account the calls were made"
+    ),
+    sa.Column("call_count", sa.Integer, nullable=False, comment="requests sent, repeated ones included"),
+    sa.Column("cost_usd", sa.Float, comment="null when a price is unknown"),
+    sa.Column("created_at", sa.Float, nullable=False, index=True, comment="seconds since 1970, UTC"),
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One reply on its way into the ledger."""
+    """One reply on its way into the ledger.
+
+    Attributes:
+        payer: the evaluation on whose account the call was made; null for nobody's.
+        is_kept: false for a failure of the moment, which was paid for and is not replayed.
+    """
 
     ledger_key: str
     model: str
     template_id: str
     reply: ChatReply
+    payer: str | None = None
+    is_kept: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Paid:
+    """What somebody's calls came to. `cost_usd` is null when any price is unknown, never 0 for unknown."""
+
+    call_count: int
+    cost_usd: float | None
 
 
 class Ledger:
@@ -195,15 +224,31 @@ class Ledger:
         now = datetime.now(UTC).timestamp()
         first: dict[str, Entry] = {}
         for entry in entries:
-            first.setdefault(entry.ledger_key, entry)
+            if entry.is_kept:
+                first.setdefault(entry.ledger_key, entry)
         rows = [
             {"ledger_key": one.ledger_key, "model": one.model, "template_id": one.template_id,
              "reply": _stored(one.reply), "created_at": now}
             # One order for every process: two groups that share keys cannot wait for each other in a circle.
             for one in sorted(first.values(), key=lambda entry: entry.ledger_key)
         ]  # fmt: skip
+        payments = _payments(entries, now)
         with self._connected() as connection:
-            connection.execute(_insert_or_keep(self._engine.dialect.name, REPLIES), rows)
+            if rows:
+                connection.execute(_insert_or_keep(self._engine.dialect.name, REPLIES), rows)
+            if payments:
+                connection.execute(sa.insert(PAYMENTS), payments)
+
+    def paid(self, payers: Sequence[str]) -> Paid:
+        """What these payers' calls came to, over every process that ever asked on their account."""
+        columns = (
+            sa.func.coalesce(sa.func.sum(PAYMENTS.c.call_count), 0),
+            sa.func.coalesce(sa.func.sum(PAYMENTS.c.cost_usd), 0.0),
+            sa.func.count() - sa.func.count(PAYMENTS.c.cost_usd),
+        )
+        with self._connected() as connection:
+            calls, cost, unknown = connection.execute(sa.select(*columns).where(PAYMENTS.c.payer.in_(payers))).one()
+        return Paid(int(calls), None if unknown else float(cost))
 
     # Keeping -----------------------------------------------------------------------------------------------------
 
@@ -223,9 +268,10 @@ class Ledger:
             ]
 
     def prune(self, older_than: timedelta) -> int:
-        """Deletes replies older than this; returns how many."""
+        """Deletes replies older than this, and what was paid then; returns how many replies."""
         before = (datetime.now(UTC) - older_than).timestamp()
         with self._connected() as connection:
+            connection.execute(sa.delete(PAYMENTS).where(PAYMENTS.c.created_at < before))
             return connection.execute(sa.delete(REPLIES).where(REPLIES.c.created_at < before)).rowcount
 
     def export(self) -> Iterator[Mapping[str, Any]]:
@@ -263,6 +309,23 @@ class Ledger:
 _BY_KEY = sa.select(REPLIES.c.ledger_key, REPLIES.c.reply).where(
     REPLIES.c.ledger_key.in_(sa.bindparam("keys", expanding=True))
 )
+
+
+def _payments(entries: Sequence[Entry], now: float) -> list[dict[str, object]]:
+    """One row a payer: what a group of calls came to."""
+    by_payer: dict[str, list[ChatReply]] = defaultdict(list)
+    for entry in entries:
+        if entry.payer is not None:
+            by_payer[entry.payer].append(entry.reply)
+    return [
+        {
+            "payer": payer,
+            "call_count": sum(1 + reply.transport_retry_count for reply in replies),
+            "cost_usd": total(reply.cost_usd for reply in replies),
+            "created_at": now,
+        }
+        for payer, replies in by_payer.items()
+    ]
 
 
 def _fail(futures: Sequence[asyncio.Future[Any]], error: Exception) -> None:

@@ -31,11 +31,15 @@ class LedgeredChat:
 
     A place of the model's `max_in_flight` is held until its reply is durable, so a kill loses no more replies than that.
     A model without the attribute costs nothing to ask again and is not bounded.
+
+    Args:
+        payer: the evaluation on whose account calls are made, for `Ledger.paid`.
     """
 
-    def __init__(self, model: ChatModel, ledger: Ledger) -> None:
+    def __init__(self, model: ChatModel, ledger: Ledger, payer: str | None = None) -> None:
         self._model = model
         self._ledger = ledger
+        self._payer = payer
         self._in_flight: dict[str, asyncio.Future[ChatReply]] = {}
         bound: int | None = getattr(model, "max_in_flight", None)
         self._places = nullcontext() if bound is None else asyncio.Semaphore(bound)
@@ -73,6 +77,8 @@ class LedgeredChat:
     async def _ask(self, key: str, request: ChatRequest) -> ChatReply:
         async with self._places:
             reply = replace(await self._model.reply(request), ledger_key=key)
-            if reply.failure not in PASSING:
-                await self._ledger.put(Entry(key, self._model.identity.model, request.template_id, reply))
+            is_kept = reply.failure not in PASSING
+            if is_kept or (self._payer is not None and reply.failure != Outcome.NOT_ASKED):
+                entry = Entry(key, self._model.identity.model, request.template_id, reply, self._payer, is_kept)
+                await self._ledger.put(entry)
         return reply

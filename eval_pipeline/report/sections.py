@@ -184,11 +184,7 @@ def costs(view: EvaluationView) -> list[Row]:
     grouped = view.verdicts.group_by("metric").agg(
         pl.len().alias("question_count"),
         pl.col("is_cached").sum().alias("cached_count"),
-        pl.when(pl.col("is_cached"))
-        .then(0)
-        .otherwise(pl.col("attempt_count") + pl.col("transport_retry_count"))
-        .sum()
-        .alias("call_count"),
+        pl.col("call_count").sum(),
         *(
             pl.when(total(name)).then(pl.col(name).sum()).alias(name)
             for name in ("input_tokens", "output_tokens", "cost_usd")

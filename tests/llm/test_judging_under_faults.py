@@ -145,6 +145,7 @@ def test_invalid_attempts_are_continued_not_read_again(loopback, ledger_url):
     assert loopback.counters()["requests"] == 18
     assert set(again["outcome"]) == {"graded"}
     assert set(again["attempt_count"]) == {3}
+    assert set(again["call_count"]) == {1}  # two of the three attempts came from the ledger
 
 
 def test_the_key_is_in_no_file(loopback, ledger_url, tmp_path):

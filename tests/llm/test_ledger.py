@@ -14,7 +14,7 @@ import pytest
 
 from eval_pipeline.chat import ChatReply, ChatRequest, ModelIdentity, TokenAlternatives
 from eval_pipeline.errors import NotWritable, ProviderStopped
-from eval_pipeline.llm.ledger import Ledger
+from eval_pipeline.llm.ledger import Ledger, Paid
 from eval_pipeline.llm.ledgered_chat import LedgeredChat, ledger_key
 from eval_pipeline.llm.scripted_chat import ScriptedChat
 from eval_pipeline.vocabulary import Outcome
@@ -259,3 +259,28 @@ def test_processes_that_open_a_new_ledger_at_the_same_moment_do_not_collide(url)
     moment = str(time.time() + 2.0)
     all_ = [subprocess.Popen([sys.executable, "-c", textwrap.dedent(OPENER), url, moment]) for _ in range(5)]
     assert [process.wait(timeout=60) for process in all_] == [0] * 5
+
+
+def paid(url, answer, payer, *requests):
+    """What the payer's account holds after asking."""
+
+    async def run():
+        async with Ledger(url) as ledger:
+            chat = LedgeredChat(ScriptedChat(answer), ledger, payer)
+            await asyncio.gather(*(chat.reply(request) for request in requests))
+            return ledger.paid([payer])
+
+    return asyncio.run(run())
+
+
+def test_an_account_holds_every_request_sent_on_it_over_all_tries_and_nothing_of_others(url):
+    reply = ChatReply("1", cost_usd=0.25, transport_retry_count=1)
+    assert paid(url, lambda _: reply, "e1", REQUEST) == Paid(2, 0.25)
+    # A second try finds the first reply and pays for the new question only: 2 + 2 requests.
+    assert paid(url, lambda _: reply, "e1", REQUEST, replace(REQUEST, sample=1)) == Paid(4, 0.5)
+    assert paid(url, lambda _: reply, "e2", REQUEST) == Paid(0, 0.0)
+
+
+def test_a_failure_of_the_moment_was_sent_and_an_unknown_price_is_not_zero(url):
+    timed_out = ChatReply("", Outcome.TIMEOUT, transport_retry_count=2)
+    assert paid(url, lambda _: timed_out, "e", REQUEST) == Paid(3, None)

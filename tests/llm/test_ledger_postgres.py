@@ -1,18 +1,11 @@
 """The same ledger on a real PostgreSQL, for runs spread over machines."""
 
 import asyncio
-import importlib.util
-import os
-import pwd
-import shutil
-import socket
 import subprocess
 import sys
-import tempfile
 import textwrap
 from dataclasses import replace
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 import sqlalchemy as sa
@@ -24,50 +17,12 @@ from eval_pipeline.llm.ledgered_chat import LedgeredChat
 from eval_pipeline.llm.scripted_chat import ScriptedChat
 
 pytestmark = pytest.mark.postgres
-PROGRAMS = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
 REQUEST = ChatRequest("t.1", [{"role": "user", "content": "질문"}])
 
 
-def as_owner(command):
-    """PostgreSQL refuses to run as root."""
-    if os.getuid() == 0:
-        return [shutil.which("runuser"), "-u", "postgres", "--", *map(str, command)]
-    return list(map(str, command))
-
-
-@pytest.fixture(scope="module")
-def cluster():
-    if not PROGRAMS:
-        pytest.skip("no PostgreSQL under /usr/lib/postgresql")
-    if importlib.util.find_spec("psycopg2") is None:
-        pytest.skip("psycopg2 is not installed (extra `postgres`)")
-    if os.getuid() == 0 and (
-        shutil.which("runuser") is None or "postgres" not in {one.pw_name for one in pwd.getpwall()}
-    ):
-        pytest.skip("running as root, and there is no user postgres to run the server")
-    folder = Path(tempfile.mkdtemp(prefix="pg"))
-    if os.getuid() == 0:
-        shutil.chown(folder, "postgres", "postgres")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    data, options = folder / "data", f"-p {port} -h 127.0.0.1 -k {folder} -c fsync=off"
-    subprocess.run(as_owner([PROGRAMS[-1] / "initdb", "-D", data, "-U", "ledger", "-A", "trust", "-E", "UTF8", "--no-sync"]),
-                   check=True, capture_output=True, cwd=folder)  # fmt: skip
-    control = [PROGRAMS[-1] / "pg_ctl", "-D", data, "-w", "-l", folder / "log"]
-    subprocess.run(as_owner([*control, "-o", options, "start"]), check=True, stdout=subprocess.DEVNULL, cwd=folder)
-    yield f"postgresql+psycopg2://ledger:s3cret@127.0.0.1:{port}/postgres"
-    subprocess.run(as_owner([*control, "-m", "immediate", "stop"]), check=True, stdout=subprocess.DEVNULL, cwd=folder)
-    shutil.rmtree(folder)
-
-
 @pytest.fixture
-def url(cluster):
-    yield cluster
-    engine = sa.create_engine(cluster)
-    with engine.begin() as connection:
-        connection.execute(sa.text("drop table if exists replies, batches"))
-    engine.dispose()
+def url(postgres_url):
+    return postgres_url
 
 
 def asked(url, answer, *requests):

@@ -54,7 +54,7 @@ def test_a_score_out_of_range_or_outside_its_bounds_is_named_with_its_metric() -
 def verdict(item_id: str, **cells) -> dict:
     return {"evaluation_id": "e", "metric": "m", "item_id": item_id, "part_source": "response", "part_index": 0, "template_id": "t", "sample_index": 0,
             "language": "ko", "expects": "grade", "outcome": "graded", "grade": 4, "value": 1.0, "method": "single", "attempt_count": 1,
-            "attempt_outcomes": ["graded"], "transport_retry_count": 0, "is_cached": False} | cells  # fmt: skip
+            "attempt_outcomes": ["graded"], "transport_retry_count": 0, "is_cached": False, "call_count": 1} | cells  # fmt: skip
 
 
 def test_a_grade_on_an_unusable_reply_is_named() -> None:

@@ -181,7 +181,7 @@ def _verdicts(evaluation, name, n, metric, word):
             "template_id": f"{metric}.{template}", "sample_index": 0, "language": "ko", "expects": "grade",
             "outcome": "unparseable" if invalid else "graded", "grade": None if invalid else 2, "value": None if invalid else 0.5,
             "method": "single", "reason": f"이유 {word}", "reply": f'{{"grade": 2}} {word}', "detail": word or None, "attempt_count": 1,
-            "attempt_outcomes": ["graded"], "transport_retry_count": 0, "is_cached": False, "input_tokens": 400, "output_tokens": 5,
+            "attempt_outcomes": ["graded"], "transport_retry_count": 0, "is_cached": False, "call_count": 1, "input_tokens": 400, "output_tokens": 5,
             "cost_usd": 0.0001,
         }  # fmt: skip
 

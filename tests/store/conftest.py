@@ -75,9 +75,9 @@ def fill(root):
             here | {"item_id": "c", "stratum": "s", "status": "invalid"}))  # fmt: skip
         made.write(VERDICTS, name, rows(VERDICTS,
             here | {"item_id": "c", "template_id": "m.2", "outcome": "refused", "reply": "아니요", "attempt_count": 2,
-                    "transport_retry_count": 1, "cost_usd": 0.25, "input_tokens": 10},
-            here | {"item_id": "c", "template_id": "m.1", "outcome": "unparseable", "reply": "음", "attempt_count": 1, "cost_usd": 0.5,
-                    "input_tokens": 5},
+                    "transport_retry_count": 1, "call_count": 3, "cost_usd": 0.25, "input_tokens": 10},
+            here | {"item_id": "c", "template_id": "m.1", "outcome": "unparseable", "reply": "음", "attempt_count": 1, "call_count": 1,
+                    "cost_usd": 0.5, "input_tokens": 5},
             here | {"item_id": "a", "template_id": "m.1", "outcome": "graded", "attempt_count": 1, "is_cached": True}))  # fmt: skip
         made.write(SUMMARIES, name, rows(SUMMARIES, here | {"stratum": "all", "item_count": 3, "scored_count": 2, "invalid_count": 1,
                    "mean": (1 + 0.25 * number - 0.25) / 2, "mean_status": "ok", "worst_item_ids": ["c", "b"]}))  # fmt: skip

@@ -7,7 +7,7 @@ from typing import Any
 from eval_pipeline.vocabulary import Expects, GradeMethod, Language, Outcome, PartSource
 
 WORDS = {"outcome": Outcome, "expects": Expects, "method": GradeMethod, "part_source": PartSource, "language": Language}
-COUNTS = ("attempt_count", "transport_retry_count", "input_tokens", "output_tokens", "cost_usd")
+COUNTS = ("attempt_count", "transport_retry_count", "call_count", "input_tokens", "output_tokens", "cost_usd")
 
 
 def rules() -> list[Any]:
