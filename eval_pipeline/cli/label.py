@@ -40,6 +40,10 @@ def export(
             ),
         ),
     ] = False,
+    again: Annotated[
+        bool,
+        typer.Option("--again", help=t("Texts that have labels: a second look", "이미 라벨이 있는 텍스트를 다시 확인")),
+    ] = False,
     dataset: Dataset = None,
     force: Annotated[bool, typer.Option("--force", help=t("Replace sheets", "기존 시트 덮어쓰기"))] = False,
     json_: AsJson = False,
@@ -51,7 +55,7 @@ def export(
         labelling.export_adjudication(project(), dataset, metric, out, force, json_)
         return
     names = list(dict.fromkeys(name.strip() for name in annotators.split(",")))
-    labelling.export(project(), evaluation, metric, n, names, overlap, out, seed, force, json_)
+    labelling.export(project(), evaluation, metric, n, names, overlap, out, seed, force, again, json_)
 
 
 @label_app.command("import", help=t("Bring a filled sheet in", "작성한 시트 가져오기"))

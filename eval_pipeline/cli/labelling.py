@@ -13,17 +13,19 @@ from eval_pipeline.evaluation.project import Project
 
 
 def export(project: Project, selector: str, metric: str, n: int, annotators: list[str], overlap: int, target: Path,
-           seed: int, force: bool, as_json: bool) -> None:  # fmt: skip
+           seed: int, force: bool, again: bool, as_json: bool) -> None:  # fmt: skip
     """Sheets of one evaluation's texts."""
     project.metrics((metric,))
     evaluation_id = reading.newest(project) if selector == "latest" else reading.select(project, selector)
-    done = labelling.export(project, evaluation_id, metric, n, annotators, overlap, target, seed, LANGUAGE, force)
+    done = labelling.export(
+        project, evaluation_id, metric, n, annotators, overlap, target, seed, LANGUAGE, force, again
+    )
     if as_json:
         emit(done)
         return
     if not done["task_count"]:
-        say(t(f"Nothing to label: people labelled every text that {metric} scored in {evaluation_id}.",
-              f"라벨링할 것이 없습니다. {evaluation_id}에서 {metric}이(가) 채점한 텍스트에는 모두 사람 라벨이 있습니다."))  # fmt: skip
+        say(t(f"Nothing to label: {metric} scored no text in {evaluation_id} that people have {'' if again else 'not '}labelled.",
+              f"라벨링할 것이 없습니다. {evaluation_id}에서 {metric}이(가) 채점한 텍스트 중 사람 라벨이 {'있는' if again else '없는'} 것이 없습니다."))  # fmt: skip
         return
     say(t(f"{metric}: drew {done['task_count']} of {done['offered_count']} texts; {done['arithmetic']}",
           f"{metric}: 텍스트 {done['offered_count']}개 중 {done['task_count']}개 추출; {done['arithmetic']}"))  # fmt: skip

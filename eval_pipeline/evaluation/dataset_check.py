@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
-from datetime import date
+from datetime import date, timedelta
 from pathlib import Path
 
 import polars as pl
@@ -15,10 +16,14 @@ from eval_pipeline.intake import datasets
 from eval_pipeline.quality import history, rot
 from eval_pipeline.quality.findings import Finding
 from eval_pipeline.quality.validate import validate
+from eval_pipeline.stages.calibration import ADJUDICATED
 from eval_pipeline.store.warehouse import Warehouse
-from eval_pipeline.tables import EVALUATIONS, GOLDEN_ITEMS, SCORES
+from eval_pipeline.tables import EVALUATIONS, GATE_DECISIONS, GOLDEN_ITEMS, SCORES
+from eval_pipeline.vocabulary import Provenance
 
 ITEM_NEEDS = {"user_input", "reference", "reference_contexts"}
+SECOND_LOOK = timedelta(days=30)
+"""Labels of one text this far apart tell whether people changed their mind; nearer ones whether they agree."""
 NEWEST = 20
 """Evaluations whose scores tell dead and doubtful items."""
 
@@ -35,6 +40,7 @@ def check(project: Project, name: str, folder: Path, tag: str, today: date) -> l
     """
     config = project.config.datasets.get(name) or DatasetConfig(path=str(folder))
     version = datasets.load(folder, tag)
+    scores = recent_scores(project, name)
     needs = sorted({field for metric in project.metrics().values() for field in metric.needs} & ITEM_NEEDS)
     found = [
         *moved(folder, tag),
@@ -48,7 +54,8 @@ def check(project: Project, name: str, folder: Path, tag: str, today: date) -> l
             source_sha256=datasets.source_hashes(project.root, version.items),
             needs=[field for field in needs if field != "reference"],  # the row suite looks at references
         ),
-        *history.check_history(recent_scores(project, name)),
+        *history.check_history(scores, detectable(project, scores)),
+        *history.label_drift(*relabelled(folder, name)),
     ]
     return sorted(found, key=lambda one: one.severity != "error")
 
@@ -93,3 +100,33 @@ def recent_scores(project: Project, dataset: str) -> pl.DataFrame:
     parts: Sequence[pl.DataFrame] = [warehouse.read(SCORES, one) for one in chosen["evaluation_id"]]
     scores = pl.concat(parts) if parts else SCORES.frame()
     return scores.join(chosen, on="evaluation_id").select("evaluation_id", "system", "metric", "item_id", "value")
+
+
+def detectable(project: Project, scores: pl.DataFrame) -> dict[str, float]:
+    """The smallest drop by metric that the newest of these evaluations would have shown, as its gate worked it out."""
+    newest = scores["evaluation_id"].max()
+    if newest is None:
+        return {}
+    rules = Warehouse(project.warehouse).read(GATE_DECISIONS, str(newest))
+    rules = rules.filter(pl.col("rule").str.starts_with("regression")).select("metric", "numbers")
+    known = [(metric, json.loads(numbers).get("detectable")) for metric, numbers in rules.iter_rows()]
+    found: dict[str, float] = {}
+    for metric, effect in known:
+        if effect is not None:
+            found[metric] = min(effect, found.get(metric, effect))
+    return found
+
+
+def relabelled(folder: Path, name: str) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """First and newest human label of each text that was labelled again at least `SECOND_LOOK` later."""
+    both = pl.concat([datasets.replaced_labels(folder, name), datasets.labels(folder, name)])
+    day = pl.col("labelled_at").str.slice(0, 10).str.to_date(strict=False).alias("day")
+    human = both.filter((pl.col("provenance") == Provenance.HUMAN) & (pl.col("annotator") != ADJUDICATED))
+    dated = human.with_columns(day).drop_nulls("day").sort("day", maintain_order=True)
+    texts = dated.group_by("metric", "content_sha256", maintain_order=True)
+    first, newest = (
+        texts.agg(pl.exclude("metric", "content_sha256").first()),
+        texts.agg(pl.exclude("metric", "content_sha256").last()),
+    )
+    is_later = newest["day"] - first["day"] >= SECOND_LOOK
+    return first.filter(is_later), newest.filter(is_later)

@@ -11,7 +11,7 @@ import polars as pl
 
 from eval_pipeline.errors import LabelsInvalid, TargetExists, UnknownName
 from eval_pipeline.evaluation.project import Project
-from eval_pipeline.intake import datasets, label_status, label_tasks, sheets
+from eval_pipeline.intake import datasets, label_files, label_status, label_tasks, sheets
 from eval_pipeline.intake.label_tasks import LabelTask
 from eval_pipeline.metrics.declaration import Metric
 from eval_pipeline.stages.calibration import ADJUDICATED
@@ -22,10 +22,11 @@ from eval_pipeline.vocabulary import Language, Provenance
 
 
 def export(project: Project, evaluation_id: str, metric: str, n: int, annotators: Sequence[str], overlap: int, out: Path,
-           seed: int, language: Language, force: bool = False) -> dict[str, Any]:  # fmt: skip
+           seed: int, language: Language, force: bool = False, again: bool = False) -> dict[str, Any]:  # fmt: skip
     """Draws texts of one evaluation by its judge's scores and writes a blind sheet for each annotator.
 
-    Texts that a person labelled already are not drawn again. With several annotators the name goes into each file's name.
+    Texts that a person labelled already are not drawn, or with `again` only they are: a second look shows label drift.
+    With several annotators the name goes into each file's name.
 
     Returns:
         dataset, metric, offered_count, task_count, files (path by annotator), arithmetic (a sum to print).
@@ -51,7 +52,7 @@ def export(project: Project, evaluation_id: str, metric: str, n: int, annotators
     except ValueError as error:
         raise LabelsInvalid(path=evaluation_id, count=1, problems=f"  {error}; run the evaluation again") from error
     done = _labelled(folder, dataset, metric)
-    offered = [one for one in offered if one[0].content_sha256 not in done]
+    offered = [one for one in offered if (one[0].content_sha256 in done) == again]
     tasks = label_tasks.draw(offered, n, seed)
     files = _write(folder, label_tasks.assign(tasks, annotators, overlap), declared, out, language, force)
     return {
@@ -110,7 +111,7 @@ def import_labels(project: Project, dataset: str, file: Path, annotator: str, no
     """
     folder = project.dataset_folder(dataset)
     found = sheets.import_sheet(folder, file, annotator, now, project.metrics())
-    path, replaced_count = sheets.save(folder, found, annotator) if found.rows else (None, 0)
+    path, replaced_count = label_files.save(folder, found, annotator) if found.rows else (None, 0)
     return {
         "label_count": len(found.rows),
         "replaced_count": replaced_count,

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict, replace
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from eval_pipeline.errors import EvaluationNotFound
+from eval_pipeline.errors import EvaluationNotFound, UsageError
 from eval_pipeline.evaluation.evidence import complete
 from eval_pipeline.evaluation.project import Project
 from eval_pipeline.store.publish import publish as publish_database
 from eval_pipeline.store.warehouse import Warehouse
 from eval_pipeline.vocabulary import Language
+
+if TYPE_CHECKING:
+    from eval_pipeline.report.view import EvaluationView
 
 
 def publish(project: Project) -> Path:
@@ -39,8 +45,24 @@ def write_report(project: Project, evaluation_id: str | None = None, out: Path |
         raise EvaluationNotFound(selector=evaluation_id or "latest")
     path = out or report_path(project, str(chosen))
     path.parent.mkdir(parents=True, exist_ok=True)
-    text = render(view(warehouse.read, str(chosen)), language or project.config.language)
+    text = render(_with_rot(project, view(warehouse.read, str(chosen))), language or project.config.language)
     temporary = path.with_name(f".{path.name}.tmp")
     temporary.write_text(text, encoding="utf-8")
     temporary.replace(path)
     return path
+
+
+def _with_rot(project: Project, seen: EvaluationView) -> EvaluationView:
+    """The view with what `dataset check` finds now in its dataset version, and the scores without those rows."""
+    from eval_pipeline.evaluation import dataset_check
+    from eval_pipeline.quality.rot import rotten_ids, score_without
+
+    row = seen.evaluation
+    try:
+        folder = project.dataset_folder(row["dataset"])
+        found = dataset_check.check(project, row["dataset"], folder, row["dataset_tag"], datetime.now(UTC).date())
+    except UsageError:  # the dataset or its version is no longer in the project
+        return seen
+    return replace(
+        seen, findings=[asdict(one) for one in found], without_rotten=score_without(seen.scores, rotten_ids(found))
+    )

@@ -5,7 +5,7 @@ datasets/<name>/
 ├── log.jsonl             one line a version: hash, tag, message, author, time, parent, counts, changes
 ├── versions/<hash>.jsonl every version as it was tagged
 ├── responses/*.jsonl     recorded responses
-└── labels/*.jsonl        labels with the texts they are about
+└── labels/*.jsonl        labels with the texts they are about; replaced/ and sheets/ hold their past and what was handed out
 """
 
 from __future__ import annotations
@@ -367,8 +367,18 @@ def labels(folder: Path, dataset: str) -> pl.DataFrame:
     Raises:
         DatasetInvalid: rows that lack a field or whose hash is not that of their texts, by file and line.
     """
+    found = _labels(folder / "labels", dataset)
+    return found.unique(subset=list(HUMAN_LABELS.key), keep="last", maintain_order=True)
+
+
+def replaced_labels(folder: Path, dataset: str) -> pl.DataFrame:
+    """Rows of labels that the same people gave to the same texts on an earlier day."""
+    return _labels(folder / "labels" / "replaced", dataset)
+
+
+def _labels(folder: Path, dataset: str) -> pl.DataFrame:
     rows, problems = [], []
-    for path in sorted((folder / "labels").glob("*.jsonl")):
+    for path in sorted(folder.glob("*.jsonl")):
         for number, row in read_lines(path):
             missing = [name for name in LABEL_FIELDS if row.get(name) is None]
             if missing:
@@ -378,8 +388,8 @@ def labels(folder: Path, dataset: str) -> pl.DataFrame:
             else:
                 rows.append(_label(row, dataset))
     if problems:
-        raise DatasetInvalid(path=folder / "labels", count=len(problems), problems="\n".join(problems))
-    return HUMAN_LABELS.frame(rows).unique(subset=list(HUMAN_LABELS.key), keep="last", maintain_order=True)
+        raise DatasetInvalid(path=folder, count=len(problems), problems="\n".join(problems))
+    return HUMAN_LABELS.frame(rows)
 
 
 def _label(row: Mapping[str, Any], dataset: str) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -226,27 +226,3 @@ def _label(row: Mapping[str, Any], task: LabelTask, metric: Metric, annotator: s
         "inclusion_probability": task.inclusion_probability, "stratum": task.stratum, "cluster_id": task.cluster_id,
         "note": bare(str(row.get("note") or "").strip()) or None, "content_sha256": task.content_sha256, "texts": task.texts,
     }  # fmt: skip
-
-
-def save(folder: Path, imported: Imported, annotator: str) -> tuple[Path, int]:
-    """Adds labels to `labels/<annotator>.jsonl`; a new label of the same text and metric replaces the person's old one.
-
-    Returns:
-        The file, and how many of its labels now give another score.
-
-    Raises:
-        UnknownName: the annotator's name is not one a file may have.
-    """
-    if slug(annotator, 64) != annotator:
-        raise UnknownName(
-            kind="annotator name (letters, digits, Hangul, `.` and `_`)", name=annotator, known=[slug(annotator, 64)]
-        )
-    path = folder / "labels" / f"{annotator}.jsonl"
-    before = _by_text(row for _, row in read_lines(path)) if path.exists() else {}
-    new = _by_text(imported.rows)
-    write_lines(path, (before | new).values())
-    return path, sum(key in before and before[key]["score"] != row["score"] for key, row in new.items())
-
-
-def _by_text(rows: Iterable[dict[str, Any]]) -> dict[tuple[str, str, str], dict[str, Any]]:
-    return {(row["metric"], row["content_sha256"], row["annotator"]): row for row in rows}

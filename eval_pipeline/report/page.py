@@ -52,8 +52,10 @@ def _content(view: EvaluationView, language: Language) -> dict[str, Any]:
     trust = sections.trust(view, t)
     invalid_counts, invalid_shown, invalid_rest = sections.invalid(view)
     change_counts, change_rows, changes_rest = sections.changes(view)
+    rotten, without_rotten = sections.rotten(view, "message_ko" if language == Language.KO else "message")
     row = view.evaluation
     return {
+        "rotten": rotten, "without_rotten": without_rotten,
         "t": t, "language": language.value, "e": row, "remarks": view.remarks(language), "decision": decision, "rules": rules, "items": items,
         "style": _style(), "numbers": sections.numbers(view, t), "trust": trust,
         "kinds": [t.get(kind, kind) for kind in sorted({one["label_provenance"] for one in trust} - {"human", "none"})],

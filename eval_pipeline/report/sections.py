@@ -200,6 +200,18 @@ def changes(view: EvaluationView) -> tuple[dict[str, int], list[Row], int]:
     return counts, shown, view.changes.height - len(shown)
 
 
+def rotten(view: EvaluationView, message: str) -> tuple[list[Row] | None, list[Row]]:
+    """What is rotten, with its message in the wanted language, and every metric with and without the rotten rows."""
+    if view.findings is None:
+        return None, []
+    found = [
+        {"severity": one["severity"], "message": one[message], "ids": list(one["item_ids"])} for one in view.findings
+    ]
+    frame = view.without_rotten
+    rows = [] if frame is None else frame.filter(pl.col("scored_count") > pl.col("scored_count_without")).to_dicts()
+    return found, rows
+
+
 def since(view: EvaluationView, words: Words) -> list[Row]:
     """What differs from the earlier evaluation besides the scores: name, before, now."""
     old, new = view.previous, view.evaluation

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,6 +40,8 @@ class EvaluationView:
         previous: the evaluation it is compared with, or null.
         previous_scores, previous_summaries: rows of that evaluation; empty without one.
         changes: `dataset_changes` rows of its dataset version.
+        findings: what is rotten about the dataset: severity, message, message_ko, count, item_ids; null when not looked at.
+        without_rotten: per metric mean, scored_count, mean_without, scored_count_without.
     """
 
     evaluation: Mapping[str, Any]
@@ -56,6 +58,8 @@ class EvaluationView:
     previous_scores: pl.DataFrame
     previous_summaries: pl.DataFrame
     changes: pl.DataFrame
+    findings: Sequence[Mapping[str, Any]] | None = None
+    without_rotten: pl.DataFrame | None = None
 
     def true_quality(self, metric: str) -> dict[str, Any] | None:
         """The estimate of true quality of one metric as in `run --json`; null where it was not calibrated."""

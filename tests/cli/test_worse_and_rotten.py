@@ -1,6 +1,7 @@
 """A worse system and an edited dataset, at the command line."""
 
 import json
+from pathlib import Path
 
 import dagster as dg
 import pytest
@@ -49,6 +50,9 @@ def test_a_one_character_edit_after_tagging_blocks_and_names_dataset_tag_item_an
     assert rotten["verdict"] == "BLOCKED"
     for word in ("helpdesk@v1", "en-faq-01", "user_input"):
         assert word in rotten["evidence"]
+    report = Path(json.loads(done.stdout)["report"]).read_text(encoding="utf-8")
+    rot = report[report.index('id="rot"') : report.index('id="since"')]
+    assert "en-faq-01" in rot and "without the rotten rows" in rot and ">134<" in rot
     checked = run_cli("dataset", "check", "helpdesk", cwd=baseline)
     assert checked.returncode == 1
     assert "helpdesk@v1: en-faq-01 (user_input)" in checked.stdout

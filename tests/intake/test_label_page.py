@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from labelling import as_labels, tasks
 
-from eval_pipeline.intake import datasets, sheets
+from eval_pipeline.intake import datasets, label_files, sheets
 from eval_pipeline.metrics import declare
 from eval_pipeline.stages import calibration
 from eval_pipeline.vocabulary import Language
@@ -93,7 +93,7 @@ def test_fifty_items_are_labelled_by_keyboard_and_calibrate(tmp_path: Path, brow
     assert [scores[task.item_id] for task in handed_out] == [float(one) for one in given]
     assert next(row for row in by_json.rows if row["item_id"] == "q20")["note"] == "4 확인 필요"
 
-    sheets.save(tmp_path, by_json, "kim")
+    label_files.save(tmp_path, by_json, "kim")
     labels = datasets.labels(tmp_path, "d")
     assert labels.equals(as_labels(by_json.rows))
     people = labels["value"].to_list()

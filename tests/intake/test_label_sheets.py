@@ -14,7 +14,7 @@ from labelling import as_labels, tasks
 from openpyxl import load_workbook
 
 from eval_pipeline.errors import LabelsInvalid, UnknownName
-from eval_pipeline.intake import datasets, label_status, label_tasks, sheets
+from eval_pipeline.intake import datasets, label_files, label_status, label_tasks, sheets
 from eval_pipeline.intake.label_tasks import LabelTask
 from eval_pipeline.metrics import declare
 from eval_pipeline.vocabulary import Language
@@ -148,7 +148,7 @@ def test_saved_labels_are_read_by_a_fresh_clone_and_a_second_thought_replaces_th
     path, _ = exported(tmp_path, "csv")
     for score in ("4", "0"):
         write(path, [row | {"score": score} for row in table(path)])
-        sheets.save(tmp_path, sheets.import_sheet(tmp_path, path, "kim", NOW), "kim")
+        label_files.save(tmp_path, sheets.import_sheet(tmp_path, path, "kim", NOW), "kim")
     labels = datasets.labels(tmp_path, "d")
     assert labels.height == 6 and set(labels["score"]) == {0.0}
     [row] = label_status.status(labels, tmp_path)
@@ -159,7 +159,7 @@ def test_saved_labels_are_read_by_a_fresh_clone_and_a_second_thought_replaces_th
         0,
     )
     with pytest.raises(UnknownName):
-        sheets.save(tmp_path, sheets.Imported([], 0, []), "../kim")
+        label_files.save(tmp_path, sheets.Imported([], 0, []), "../kim")
 
 
 def test_what_two_people_see_differently_goes_to_the_adjudicator_until_it_is_settled() -> None:

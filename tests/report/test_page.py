@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import polars as pl
@@ -178,3 +179,17 @@ def test_every_string_exists_in_both_languages_with_the_same_blanks():
 def test_hostile_text_really_was_in_the_fields(hostile_night):
     assert HOSTILE in hostile_night.items["user_input"][0]
     assert HOSTILE in hostile_night.evaluation["system"]
+
+
+@pytest.mark.parametrize("language", list(Language))
+def test_the_score_without_the_rotten_rows_stands_beside_the_score_and_hostile_findings_stay_text(bad_night, language):
+    t, first = words(language), bad_night.items["item_id"][0]
+    found = [{"severity": "error", "message": HOSTILE, "message_ko": HOSTILE, "count": 2, "item_ids": (first, HOSTILE)}]
+    scores = pl.DataFrame({"metric": ["answer_accuracy", "faithfulness"], "mean": [0.5, 0.5], "scored_count": [30, 30],
+                           "mean_without": [0.625, 0.5], "scored_count_without": [29, 30]})  # fmt: skip
+    page = render(replace(bad_night, findings=found, without_rotten=scores), language)
+    section = page[page.index('id="rot"') : page.index('id="since"')]
+    assert ".625" in section and ">29<" in section and "faithfulness" not in section and t["without_rotten"] in section
+    assert "<script" not in section and "⟨U+202E⟩" in section
+    assert t["rot_unknown"] in render(bad_night, language)
+    assert t["rot_none"] in render(replace(bad_night, findings=[]), language)
