@@ -99,9 +99,9 @@ class SystemConfig(Section):
 
 
 class JudgeConfig(Section):
-    """One judge. `provider: embedded` is the built-in lexical baseline and needs nothing else."""
+    """One judge. `embedded` is the built-in lexical baseline and needs nothing else; `recorded` and `nli` need `path`."""
 
-    provider: str = "openai"
+    provider: Literal["openai", "embedded", "recorded", "nli"] = "openai"
     endpoint: str | None = None
     base_url: str | None = None
     api_key_env: str | None = None
@@ -130,7 +130,7 @@ class JudgeConfig(Section):
     @property
     def has_endpoint(self) -> bool:
         """Whether questions go to a server; the others answer in this process."""
-        return self.provider not in {"embedded", "recorded"}
+        return self.provider not in {"embedded", "recorded", "nli"}
 
 
 class EmbeddingConfig(Section):

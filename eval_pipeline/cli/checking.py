@@ -24,7 +24,7 @@ def check(
 
     look("evaluation.yaml", lambda: t("valid", "올바름"))
     look("prompts", _prompts)
-    look("metrics", lambda: ", ".join(project.metrics()))
+    look("metrics", lambda: _metrics(project))
     for name in project.config.datasets:
         look(f"dataset {name}", lambda name=name: _dataset(project, name))
     for name in [system] if system else project.config.systems:
@@ -48,6 +48,14 @@ def _prompts() -> str:
 
         raise PromptInvalid(prompt=", ".join(broken), reason="its text is not the released one")
     return t(f"{len(prompts.all_prompts())} texts as released", f"배포된 문구 {len(prompts.all_prompts())}개 그대로")
+
+
+def _metrics(project: Project) -> str:
+    from eval_pipeline.evaluation.judges import refuse_unanswerable
+
+    found = project.metrics()
+    refuse_unanswerable(project, project.config.judge_name(), found)
+    return ", ".join(found)
 
 
 def _dataset(project: Project, name: str) -> str:

@@ -12,7 +12,7 @@ import polars as pl
 from eval_pipeline.asking import Asker
 from eval_pipeline.chat import ChatReply, ChatRequest, ModelIdentity
 from eval_pipeline.evaluation import trust
-from eval_pipeline.evaluation.judges import build_judge
+from eval_pipeline.evaluation.judges import build_judge, refuse_unanswerable
 from eval_pipeline.evaluation.project import Project
 from eval_pipeline.evaluation.steps import Evaluation, Options
 from eval_pipeline.intake import datasets
@@ -99,6 +99,7 @@ def estimate(project: Project, dataset: str | None, system: str | None, judge: s
 async def _estimate(evaluation: Evaluation) -> list[dict[str, Any]]:
     whole = await _samples(evaluation)
     declared = evaluation.metrics()
+    refuse_unanswerable(evaluation.project, evaluation.judge, declared)
     # Asking for it creates the file; a dry run writes nothing where nothing was asked yet.
     is_new = (
         evaluation.project.ledger_url.startswith("sqlite") and not (evaluation.project.local / "ledger.sqlite").exists()
@@ -120,8 +121,12 @@ async def _estimate(evaluation: Evaluation) -> list[dict[str, Any]]:
         if not labelled:
             continue
         counter, asker = _counting(evaluation, evaluation.judge_of(name), ledger, seen)
-        if metric.decomposes:
+        if metric.decomposes and evaluation.judge_of(name) == evaluation.judge:
             labelled = await _claimed(evaluation, labelled, metric.decomposes, asker)
+        elif metric.decomposes:
+            maker, claiming = _counting(evaluation, evaluation.judge, ledger, seen)
+            labelled = await _claimed(evaluation, labelled, metric.decomposes, claiming)
+            lines.append(_Line(f"{LABELS}{CLAIMS_METRIC} ({name})", evaluation.judge, maker, 0))
         lines.append(_Line(f"{LABELS}{name}", evaluation.judge_of(name), counter, await _ask(labelled, metric, asker)))
     return [
         _row(evaluation, line, _correction([one.counter for one in lines if one.judge == line.judge])) for line in lines
@@ -198,7 +203,7 @@ def _row(evaluation: Evaluation, line: _Line, correction: float) -> dict[str, An
     counter, config = line.counter, evaluation.project.config.judges[line.judge]
     calls, tokens = counter.calls, round(counter.tokens * correction)
     output = calls * (OUTPUT_TOKENS if line.name != CLAIMS_METRIC else 10 * OUTPUT_TOKENS)
-    price = cost(counter.identity.model, tokens, 0, output)
+    price = 0.0 if config.provider == "nli" else cost(counter.identity.model, tokens, 0, output)
     return {
         "metric": line.name, "judge": line.judge, "questions": counter.questions, "from_ledger": counter.questions - calls,
         "calls": calls, "calls_at_most": calls + line.spread, "input_tokens": tokens, "output_tokens": output,

@@ -14,6 +14,7 @@ from eval_pipeline.config import JudgeConfig, SystemConfig
 from eval_pipeline.errors import BatchWaiting, JudgeMisconfigured, Stopped
 from eval_pipeline.evaluation.project import Project
 from eval_pipeline.llm.limits import Budget
+from eval_pipeline.metrics.declaration import Metric
 
 if TYPE_CHECKING:
     from eval_pipeline.llm.batched_chat import BatchedChat
@@ -124,12 +125,41 @@ def first_stop(askers: Mapping[str, Asker], bench: Bench) -> Stopped | None:
     return next((asker.stopped for asker in askers.values() if asker.stopped), bench.stopped)
 
 
+def refuse_unanswerable(project: Project, judge: str, metrics: Mapping[str, Metric]) -> None:
+    """Nothing may be asked of a judge that it cannot answer: an NLI model judges claims, and makes none.
+
+    Args:
+        judge: the run's own, which makes the claims and judges every metric that names no other.
+
+    Raises:
+        JudgeMisconfigured: something would be.
+    """
+    from eval_pipeline.llm.nli_judge import unanswerable
+
+    nli = {name for name, config in project.config.judges.items() if config.provider == "nli"}
+    for name, metric in metrics.items():
+        chosen = project.config.metrics[name].judge or judge
+        strange = unanswerable(metric.template_ids) if chosen in nli else []
+        if strange:
+            reason = f"an NLI model only says whether a text supports a claim, and {name} asks {', '.join(strange)}; give {name} another `judge`"
+            raise JudgeMisconfigured(judge=chosen, reason=reason)
+        if metric.decomposes and judge in nli:
+            reason = f"an NLI model cannot make the claims {name} is about; let another be the run's judge and write `{name}: {{judge: {judge}}}`"
+            raise JudgeMisconfigured(judge=judge, reason=reason)
+
+
 def build_judge(name: str, config: JudgeConfig, project: Project, budget: Budget | None = None) -> ChatModel:
     """The chat model behind one judge of the configuration, without ledger."""
     if config.provider == "embedded":
         from eval_pipeline.llm.overlap_judge import OverlapJudge
 
         return _metered(OverlapJudge(), budget)
+    if config.provider == "nli":
+        from eval_pipeline.llm.nli_judge import NliJudge
+
+        if config.path is None:
+            raise JudgeMisconfigured(judge=name, reason="provider `nli` needs `path`, the folder of a local model")
+        return _metered(NliJudge(project.root / config.path, name=name), budget)
     if config.provider == "recorded":
         from eval_pipeline.llm.recorded_chat import RecordedChat
 

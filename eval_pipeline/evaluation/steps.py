@@ -18,7 +18,16 @@ from eval_pipeline.chat import ModelIdentity
 from eval_pipeline.config import MetricConfig, SystemConfig
 from eval_pipeline.errors import EmptyDataset, Stopped, SystemMisconfigured
 from eval_pipeline.evaluation import evidence, trust
-from eval_pipeline.evaluation.judges import Bench, Limits, build_judge, first_stop, open_bench, paid, system_model
+from eval_pipeline.evaluation.judges import (
+    Bench,
+    Limits,
+    build_judge,
+    first_stop,
+    open_bench,
+    paid,
+    refuse_unanswerable,
+    system_model,
+)
 from eval_pipeline.evaluation.partitions import configuration_key
 from eval_pipeline.evaluation.progress import Progress, Silent
 from eval_pipeline.evaluation.project import Project
@@ -123,6 +132,7 @@ class Evaluation:
             Refused: the judge may not judge this system, or the dataset is empty.
         """
         trust.admit(self.project, self.system, self.judges())
+        refuse_unanswerable(self.project, self.judge, self.metrics())
         version = datasets.load(self.project.dataset_folder(self.dataset), self.tag)
         if version.items.is_empty():
             raise EmptyDataset(name=self.dataset)

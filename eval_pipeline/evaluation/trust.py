@@ -42,7 +42,7 @@ def admit(project: Project, system: str, judges: Sequence[str]) -> list[str]:
     remarks: list[str] = []
     for name in judges:
         config = project.config.judges[name]
-        if config.provider != "embedded":
+        if config.provider not in {"embedded", "nli"}:
             remarks += admit_judge(name, config.model, system, models, allow_floating=config.allow_floating)
     return remarks
 
@@ -89,8 +89,7 @@ async def ask_about_labels(
     by_metric = {name: label_samples(labels.filter(pl.col("metric") == name)) for name in metrics}
     evaluation.progress.begin("calibrations", sum(map(len, by_metric.values())))
     for name, metric in metrics.items():
-        asker = askers[evaluation.judge_of(name)]
-        whole, verdicts = await _asked(evaluation, name, metric, list(by_metric[name].values()), asker)
+        whole, verdicts = await _asked(evaluation, name, metric, list(by_metric[name].values()), askers)
         kept.append(verdicts.with_columns(pl.lit(f"{LABELS}{name}").alias("metric")))
         own = verdicts.filter(pl.col("metric") == name)
         for sample, score in zip(
@@ -103,13 +102,13 @@ async def ask_about_labels(
 
 
 async def _asked(
-    evaluation: Evaluation, name: str, metric: Metric, whole: list[Sample], asker: Asker
+    evaluation: Evaluation, name: str, metric: Metric, whole: list[Sample], askers: Mapping[str, Asker]
 ) -> tuple[list[Sample], pl.DataFrame]:
     """The samples with the claims the metric needs, and all verdicts about them."""
-    judge, frames = evaluation.judge_of(name), [VERDICTS.frame()]
-    if metric.decomposes:
-        origin = evaluation.origin(CLAIMS_METRIC, None, judge)
-        claims, own = await decomposition.decompose(whole, metric.decomposes, asker, origin)
+    judge, asker, frames = evaluation.judge_of(name), askers[evaluation.judge_of(name)], [VERDICTS.frame()]
+    if metric.decomposes:  # by the run's own judge, as the claims of the responses are
+        origin = evaluation.origin(CLAIMS_METRIC, None, evaluation.judge)
+        claims, own = await decomposition.decompose(whole, metric.decomposes, askers[evaluation.judge], origin)
         whole = with_claims(whole, claims, own)
         frames.append(own)
     origin = evaluation.origin(name, evaluation.judge_keys()[name], judge)

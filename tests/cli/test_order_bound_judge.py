@@ -1,38 +1,18 @@
 """A pairwise run whose judge always prefers the response shown first: all ties, a flip rate of 1, and a warning."""
 
-import importlib.util
 import json
-import subprocess
-import sys
-from pathlib import Path
 
 import polars as pl
 import pytest
 
-SERVER = Path(__file__).parents[1] / "llm" / "conftest.py"
-_spec = importlib.util.spec_from_file_location("loopback_conftest_pairs", SERVER)
-_module = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(_module)
-
-
-@pytest.fixture(scope="module")
-def server():
-    process = subprocess.Popen(
-        [sys.executable, str(_module.SERVER)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
-    yield _module.Loopback(int(process.stdout.readline()))
-    process.stdin.close()
-    process.wait(timeout=10)
-    process.stdout.close()
-
 
 @pytest.fixture
-def duel(project, server):
+def duel(project, loopback):
     """aurora against the stored responses of borealis, before a loopback judge."""
     path = project / "evaluation.yaml"
     text = path.read_text(encoding="utf-8").replace(
         "  embedded: {provider: embedded}",
-        f"  embedded: {{provider: embedded}}\n  first: {{provider: openai, model: first-2026-01-01, base_url: '{server.base_url}'}}",
+        f"  embedded: {{provider: embedded}}\n  first: {{provider: openai, model: first-2026-01-01, base_url: '{loopback.base_url}'}}",
     )
     text = text.replace(
         "metrics:\n  answer_accuracy: {}",
@@ -42,8 +22,8 @@ def duel(project, server):
     return project
 
 
-def test_a_run_warns_of_a_judge_that_always_prefers_the_first(duel, server, run_cli):
-    server.control(grade=2)
+def test_a_run_warns_of_a_judge_that_always_prefers_the_first(duel, loopback, run_cli):
+    loopback.control(grade=2)
     stored = run_cli("run", "--system", "borealis", "--metric", "answer_accuracy", "--limit", "12", cwd=duel)
     assert stored.returncode == 0, stored.stderr
     done = run_cli("run", "--metric", "pairwise_preference", "--limit", "12", cwd=duel)
