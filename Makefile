@@ -43,7 +43,7 @@ simulate: $(DEV_STAMP)    ## operating characteristics of the calibration rule a
 LOCK_FLAGS := --universal --generate-hashes --no-emit-index-url --no-emit-find-links --quiet
 
 lock:                     ## needs uv
-	uv pip compile $(LOCK_FLAGS) pyproject.toml --group dev --extra postgres --extra dedupe --extra mlflow --extra nli --extra dask -o requirements-dev.lock
+	uv pip compile $(LOCK_FLAGS) pyproject.toml --group dev --extra postgres --extra dedupe --extra mlflow --extra nli --extra embeddings --extra dask -o requirements-dev.lock
 	uv pip compile $(LOCK_FLAGS) pyproject.toml -c requirements-dev.lock -o requirements.lock
 
 $(VENV)/bin/python:

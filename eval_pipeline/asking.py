@@ -101,10 +101,11 @@ class Asker:
         if self.embedding is None:
             return Asked(Verdict(question, Outcome.SKIPPED), language)
         left, right = await self.embedding.embed([question.inputs["left"], question.inputs["right"]])
-        value = cosine(left, right)
+        value, outcome = cosine(left, right), Outcome.GRADED
         if value is None:
-            return Asked(Verdict(question, Outcome.EMPTY, method=GradeMethod.EMBEDDING), language)
-        return Asked(Verdict(question, Outcome.GRADED, value=value, method=GradeMethod.EMBEDDING), language)
+            outcome = Outcome.EMPTY
+        by = f"by {self.embedding.identity.model}"
+        return Asked(Verdict(question, outcome, value=value, method=GradeMethod.EMBEDDING, reason=by), language)
 
 
 def cosine(left: Sequence[float], right: Sequence[float]) -> float | None:

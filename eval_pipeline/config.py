@@ -134,9 +134,9 @@ class JudgeConfig(Section):
 
 
 class EmbeddingConfig(Section):
-    """Where similarities come from; the default is the embedded character n-gram model."""
+    """Where similarities come from: character n-grams, a local sentence encoder (`local`), or an endpoint."""
 
-    provider: str = "embedded"
+    provider: Literal["embedded", "local", "openai"] = "embedded"
     model: str = "char-ngram"
     endpoint: str | None = None
     base_url: str | None = None

@@ -225,12 +225,25 @@ def _key(judge: str, variable: str | None, base_url: str | None, environment: Ma
     return environment[name]
 
 
+def embedding_name(project: Project) -> str:
+    """The embedding model's name, without building it."""
+    from eval_pipeline.llm.ngram_embedding import NgramEmbedding
+    from eval_pipeline.llm.use_embedding import MODEL
+
+    config = project.config.embedding
+    return {"embedded": NgramEmbedding.identity.model, "local": MODEL}.get(config.provider, config.model)
+
+
 async def _embedding(project: Project, stack: AsyncExitStack) -> EmbeddingModel:
     config = project.config.embedding
     if config.provider == "embedded":
         from eval_pipeline.llm.ngram_embedding import NgramEmbedding
 
         return NgramEmbedding()
+    if config.provider == "local":
+        from eval_pipeline.llm.use_embedding import UseEmbedding
+
+        return UseEmbedding()
     from eval_pipeline.llm.openai_embedding import OpenAIEmbedding
 
     model = OpenAIEmbedding(

@@ -22,6 +22,7 @@ from eval_pipeline.evaluation.judges import (
     Bench,
     Limits,
     build_judge,
+    embedding_name,
     first_stop,
     open_bench,
     paid,
@@ -116,8 +117,10 @@ class Evaluation:
     def judge_keys(self) -> dict[str, str | None]:
         """Judge key by metric."""
         identities = {name: self.identity(name) for name in self.judges()}
+        embedding = embedding_name(self.project)
         return {
-            name: judging.judge_key(identities[self.judge_of(name)], metric) for name, metric in self.metrics().items()
+            name: judging.judge_key(identities[self.judge_of(name)], metric, embedding)
+            for name, metric in self.metrics().items()
         }
 
     def read(self, table, value: str | None = None) -> pl.DataFrame:  # noqa: ANN001

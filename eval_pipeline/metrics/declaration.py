@@ -72,7 +72,7 @@ class Verdict:
         texts: what was generated, for claims (one each) and a generated question (exactly one).
         is_noncommittal: for a generated question: the judge found the answer evasive; else null.
         method: how the value was in fact obtained.
-        reason: the judge's feedback when it gave any.
+        reason: the judge's feedback when it gave any; for similarity the embedding model's name.
     """
 
     question: Question
