@@ -12,6 +12,7 @@
     │   ├── DatasetNotFound
     │   ├── MessageRequired
     │   ├── TagExists
+    │   ├── TagInvalid
     │   ├── PromptInvalid
     │   ├── NotWritable
     │   ├── TargetExists
@@ -159,6 +160,11 @@ class MessageRequired(UsageError):
 class TagExists(UsageError):
     english = "Tag {tag!r} of dataset {name!r} already names version {version}; tags do not move. Choose a new tag."
     korean = "데이터셋 {name!r}의 태그 {tag!r}은(는) 이미 버전 {version}을 가리키며 옮길 수 없습니다. 새 태그를 쓰세요."
+
+
+class TagInvalid(UsageError):
+    english = "{tag!r} cannot be a tag: letters, digits, Hangul, `.`, `_` and inner `-`, at most 64, and not `latest`."
+    korean = "{tag!r}은(는) 태그가 될 수 없습니다. 글자·숫자·한글·`.`·`_`와 중간의 `-`로 64자까지이며 `latest`는 쓸 수 없습니다."
 
 
 class PromptInvalid(UsageError):

@@ -30,6 +30,7 @@ from eval_pipeline.errors import (
     MessageRequired,
     NotWritable,
     TagExists,
+    TagInvalid,
 )
 from eval_pipeline.metrics.texts import content_sha256
 from eval_pipeline.stages import versioning
@@ -276,10 +277,13 @@ def add_version(folder: Path, rows: Iterable[Mapping[str, Any]], tag: str, messa
 
     Raises:
         MessageRequired: no message.
+        TagInvalid: the tag is not one that a file may be named after.
         TagExists: the tag names other content already.
     """
     if not message.strip():
         raise MessageRequired()
+    if versioning.slug(tag, 64) != tag or tag == "latest":
+        raise TagInvalid(tag=tag)
     entries = log(folder)
     for entry in entries:
         if entry["tag"] == tag:

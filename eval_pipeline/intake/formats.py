@@ -26,8 +26,9 @@ Row = tuple[int, dict[str, Any]]
 _ESCAPED = re.compile("_x([0-9A-Fa-f]{4})_")
 """How OOXML writes characters that XML cannot hold (ECMA-376 part 1, ST_Xstring)."""
 
-_ESCAPED = re.compile("_x([0-9A-Fa-f]{4})_")
-"""How OOXML writes characters that XML cannot hold (ECMA-376 part 1, ST_Xstring)."""
+
+_HUGGING_FACE = {".arrow", ".parquet", ".json", ".md", ".lock"}
+"""What lies in the folder of a saved dataset."""
 
 
 def read_rows(path: Path) -> list[Row]:
@@ -60,6 +61,18 @@ def iterate(path: Path) -> Iterator[Row]:
         raise DatasetInvalid(
             path=path.name, count=len(problems), problems="\n".join(f"  {path.name}:{p}" for p in problems)
         )
+
+
+def check_file(path: Path) -> None:
+    """Whether there is such a file, and it is one file.
+
+    Raises:
+        FileUnreadable: there is none, or it is a folder.
+        UnknownName: its format is not known.
+    """
+    check_readable(path)
+    if path.is_dir():
+        raise FileUnreadable(path=path, reason="a folder; name one file")
 
 
 def check_readable(path: Path) -> None:
@@ -296,11 +309,18 @@ def _arrow_table(pa: Any, source: Any) -> Any:
 
 
 def _arrow_folder(path: Path) -> list[Row]:
-    """A Hugging Face `save_to_disk` folder: its Arrow files in order; with several splits each row says its own."""
-    files = [file for file in sorted(path.glob("**/*.arrow")) if not file.name.startswith("cache-")]
-    files = files or sorted(path.glob("**/*.parquet"))
-    if not files:
-        raise FileUnreadable(path=path, reason="the folder holds no .arrow or .parquet files")
+    """A Hugging Face `save_to_disk` folder: its Arrow files in order; with several splits each row says its own.
+
+    A folder that holds anything else besides is none, and is not read by accident.
+    """
+    held = [file for file in sorted(path.rglob("*")) if file.is_file() and not file.name.startswith((".", "cache-"))]
+    files = [file for file in held if file.suffix == ".arrow"] or [file for file in held if file.suffix == ".parquet"]
+    others = [file for file in held if file.suffix not in _HUGGING_FACE]
+    if others or not files:
+        found = f"it holds {others[0].relative_to(path)}" if others else "it holds no .arrow or .parquet files"
+        raise FileUnreadable(
+            path=path, reason=f"a folder, and not a saved Hugging Face dataset: {found}; name one file"
+        )
     problems: list[str] = []
     rows: list[dict[str, Any]] = []
     is_split = len({file.parent for file in files}) > 1

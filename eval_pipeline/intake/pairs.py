@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from eval_pipeline.errors import UnknownName
-from eval_pipeline.intake.formats import read_rows
+from eval_pipeline.intake.formats import check_file, read_rows
 
 
 def columns(file: Path, paths: list[str]) -> list[list[Any]]:
@@ -16,6 +16,7 @@ def columns(file: Path, paths: list[str]) -> list[list[Any]]:
     Raises:
         UsageError: the file cannot be read, or no row has anything at a path.
     """
+    check_file(file)
     rows = [row for _, row in read_rows(file)]
     found = [[reach(row, path) for row in rows] for path in paths]
     for path, cells in zip(paths, found, strict=True):

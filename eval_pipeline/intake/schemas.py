@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,6 +10,7 @@ from typing import Any
 
 from eval_pipeline.errors import AnswerAmbiguous, DatasetInvalid, UnknownName
 from eval_pipeline.intake.formats import Row, loads
+from eval_pipeline.intake.passages import contexts
 from eval_pipeline.stages.versioning import nfc
 
 ITEM_TEXTS = ("item_id", "user_input", "reference", "stratum", "cluster_id", "language", "source", "updated_at")
@@ -77,6 +77,10 @@ QA_LISTS = Schema("hugging face qa", ("question", "answer"), {"id": "item_id", "
 """Taken when every `answer` is a list of accepted answers; a text could as well be a response."""
 
 
+MAPPED = Schema("--map", (), {"context": "reference_contexts"}, passages=("context",))
+"""Taken when no schema fits and `--map` names the question."""
+
+
 @dataclass(frozen=True, slots=True)
 class Mapped:
     """Rows under our names.
@@ -135,7 +139,8 @@ def recognise(survey: Survey, given: Mapping[str, str]) -> tuple[Schema, dict[st
     taken: dict[str, str] = dict(given)
     own = {name: name for name in FIELDS}
     for theirs, ours in (own | dict(schema.names)).items():
-        is_there = theirs.removesuffix(".*") in present
+        # Of a field whose inside `--map` names, nothing else is guessed.
+        is_there = theirs.removesuffix(".*") in present and not any(name.startswith(f"{theirs}.") for name in given)
         if (
             is_there
             and theirs not in taken
@@ -153,7 +158,7 @@ def _schema(survey: Survey, given: Mapping[str, str]) -> Schema:
     if schema is None and _fits(QA_LISTS, present) and survey.has_listed_answers:
         schema = QA_LISTS
     if schema is None and "user_input" in given.values():
-        schema = Schema("--map", (), {})
+        schema = MAPPED
     if schema is None and "answer" in present:
         raise _ambiguous(survey, given)
     if schema is None:
@@ -214,6 +219,8 @@ class Plan:
         ids: dict[str, int] = {}
         for number, row in rows:
             found = self.reader.read(number, _unpacked(row), problems)
+            if problem := _id_problem(row.get("item_id"), found.get("item_id") or ""):
+                problems.append(f"{number}: item_id: {problem}")
             if not found.get("item_id"):
                 found["item_id"] = f"row-{number}"
             first = ids.setdefault(found["item_id"], number)
@@ -343,6 +350,14 @@ class _Reader:
         raise ValueError(f"{type(value).__name__} where text belongs")
 
 
+def _id_problem(given: Any, item_id: str) -> str | None:
+    if isinstance(given, str) and not given.strip():
+        return "empty; give every row one, or leave the column out"
+    if any(character < " " or character == "\x7f" for character in item_id):
+        return f"{item_id!r} holds a control character"
+    return None
+
+
 def _metadata(value: Any) -> dict[str, Any]:
     """The metadata column of an export of ours is JSON; another tool's is an object or plain text."""
     if isinstance(value, str) and value.lstrip().startswith("{"):
@@ -413,30 +428,3 @@ def _as_text(name: str, value: Any) -> Any:
     if name == "reference" and isinstance(value, list) and value and all(isinstance(one, str) for one in value):
         return " | ".join(dict.fromkeys(value))
     return value
-
-
-def contexts(value: Any, how: str | None) -> list[str]:
-    """A list of passages. One string is a list only when it is written as one, or `how` says how to read it.
-
-    Raises:
-        ValueError: it is neither.
-    """
-    if isinstance(value, list):
-        if all(isinstance(one, str) for one in value):
-            return value
-        raise ValueError("a list of contexts holds something that is not text")
-    if not isinstance(value, str):
-        raise ValueError(f"{type(value).__name__} where a list of texts belongs")
-    if how == "text":
-        return [value]
-    if how == "lines":
-        return [line for line in value.split("\n") if line.strip()]
-    for name, read in (("json", json.loads), ("python", ast.literal_eval)):
-        if how in {None, name} and value.lstrip().startswith("["):
-            try:
-                found = read(value)
-            except (ValueError, SyntaxError, RecursionError, MemoryError):
-                continue
-            if isinstance(found, list) and all(isinstance(one, str) for one in found):
-                return found
-    raise ValueError("contexts given as one string; say how to read it with --contexts-as json|python|lines|text")

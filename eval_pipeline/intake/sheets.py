@@ -18,7 +18,7 @@ from eval_pipeline.errors import LabelsInvalid, NotWritable, UnknownName
 from eval_pipeline.intake import label_page
 from eval_pipeline.intake.datasets import read_lines, write_lines
 from eval_pipeline.intake.exporting import LONGEST_CELL, cell_text, workbook
-from eval_pipeline.intake.formats import decode, loads, read_rows
+from eval_pipeline.intake.formats import check_file, decode, loads, read_rows
 from eval_pipeline.intake.label_tasks import LabelTask, as_row, from_row, sheet_id
 from eval_pipeline.intake.schemas import bare, inert, number_of
 from eval_pipeline.metrics import declare
@@ -164,7 +164,7 @@ def import_sheet(
 
 def _rows(file: Path) -> list[tuple[int, dict[str, Any]]]:
     """A page's JSON export holds `sheet` once, a table in every row."""
-    if file.suffix.lower() == ".json" and file.exists():
+    if file.suffix.lower() == ".json" and file.is_file():
         try:
             whole = loads(decode(file))
         except ValueError as error:
@@ -176,6 +176,7 @@ def _rows(file: Path) -> list[tuple[int, dict[str, Any]]]:
             for number, row in enumerate(whole["labels"], 1)
             if isinstance(row, dict)
         ]
+    check_file(file)
     return read_rows(file)
 
 

@@ -24,6 +24,8 @@ CASES = {
     "zero rows": ("items.jsonl", "", ["no rows"]),
     "a ragged CSV": ("items.csv", "item_id,user_input\na,What?\nb\n", ["items.csv:3", "cells"]),
     "NaN": ("items.jsonl", '{"item_id": "a", "user_input": "q?", "reference": NaN}\n', ["items.jsonl:1", "NaN"]),
+    "an empty item_id": ("items.csv", "item_id,user_input\na,What?\n,Why?\n", ["items.csv:3", "item_id: empty"]),
+    "a NUL in an item_id": ("items.jsonl", '{"item_id": "a\\u0000b", "user_input": "q?"}\n', ["items.jsonl:1", "control character"]),
     "an unknown format": ("items.docx", "x", [".docx"]),
 }  # fmt: skip
 
@@ -53,6 +55,31 @@ def test_a_missing_file(project, run_cli):
         "gone.jsonl",
         "no such file",
     )
+
+
+@pytest.mark.parametrize("tag", ["../v", "a/b", "latest", ""])
+def test_a_tag_that_no_file_may_have(tag, project, run_cli):
+    (project / "items.jsonl").write_text(GOOD, encoding="utf-8")
+    before = written(project)
+    refused(
+        run_cli("dataset", "add", "mine", "items.jsonl", "--tag", tag, "--message", "m", cwd=project),
+        2,
+        "cannot be a tag",
+    )
+    assert written(project) == before
+
+
+def test_a_folder_is_not_read_by_accident(project, run_cli):
+    before = written(project)
+    refused(
+        run_cli("dataset", "add", "mine", ".", "--tag", "v1", "--message", "m", cwd=project),
+        2,
+        "folder",
+        "name one file",
+    )
+    refused(run_cli("calibrate", "--pairs", "datasets", cwd=project), 2, "folder", "name one file")
+    refused(run_cli("label", "import", "datasets", "--annotator", "kim", cwd=project), 2, "folder", "name one file")
+    assert written(project) == before
 
 
 def test_a_version_without_a_message(project, run_cli):

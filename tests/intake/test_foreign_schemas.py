@@ -87,6 +87,43 @@ def test_a_hugging_face_folder_is_read_and_each_row_knows_its_split(tmp_path: Pa
     assert json.loads(rows[0]["metadata"])["split"] == "test"
 
 
+SENTENCES = [["A cat lives here.", " Since May."], ["It purrs."]]
+JOINED = ["A cat lives here. Since May.", "It purrs."]
+OBJECTS = {
+    "hotpot_qa": {"title": ["Cats", "Purring"], "sentences": SENTENCES},
+    "pubmed_qa": {"contexts": JOINED, "labels": ["BACKGROUND", "RESULTS"]},
+    "ms_marco": {"is_selected": [1, 0], "passage_text": JOINED, "url": ["u1", "u2"]},
+    "list of objects": [{"title": "Cats", "text": JOINED[0]}, {"title": "Purring", "text": JOINED[1]}],
+    "one unknown name": {"mine": JOINED},
+}
+
+
+@pytest.mark.parametrize("name", OBJECTS)
+def test_a_hugging_face_folder_whose_context_is_an_object_gives_its_passages_and_keeps_the_object(
+    tmp_path: Path, name: str
+) -> None:
+    table = pa.Table.from_pylist([{"id": "h1", "question": Q, "answer": R, "context": OBJECTS[name]}])
+    (tmp_path / "hf").mkdir()
+    with pa.OSFile(str(tmp_path / "hf" / "data.arrow"), "wb") as sink, pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    (tmp_path / "hf" / "dataset_info.json").write_text("{}", encoding="utf-8")
+    given = {"question": "user_input", "answer": "reference", "id": "item_id"}
+    [row] = map_rows("hf", read_rows(tmp_path / "hf"), given).rows
+    assert row["reference_contexts"] == JOINED
+    assert json.loads(row["metadata"])["context"] == OBJECTS[name]
+
+
+def test_an_object_of_several_unknown_lists_asks_which_holds_the_texts(tmp_path: Path) -> None:
+    (tmp_path / "o.jsonl").write_text(
+        jsonl({"question": Q, "ground_truth": R, "contexts": {"a": C, "b": C}}), encoding="utf-8"
+    )
+    rows = read_rows(tmp_path / "o.jsonl")
+    with pytest.raises(DatasetInvalid, match=r"o\.jsonl:1: contexts: an object with a, b; say which"):
+        map_rows("o.jsonl", rows, {})
+    [row] = map_rows("o.jsonl", rows, {"contexts.b": "reference_contexts"}).rows
+    assert row["reference_contexts"] == C
+
+
 def test_nothing_of_a_reshaped_row_is_lost(tmp_path: Path) -> None:
     (tmp_path / "e.jsonl").write_text(FILES["openai_evals.jsonl"][0], encoding="utf-8")
     [row] = map_rows("e.jsonl", read_rows(tmp_path / "e.jsonl"), {}).rows
