@@ -124,8 +124,8 @@ def _read(question: Question, reply: ChatReply) -> Verdict:
     if reply.failure is not None:
         return Verdict(question, reply.failure)
     match question.expects:
-        case Expects.CLAIMS:
-            outcome, texts = replies.parse_claims(reply.text)
+        case Expects.CLAIMS | Expects.STEPS:
+            outcome, texts = replies.parse_claims(reply.text, question.expects.value)
             return Verdict(question, outcome, texts=texts)
         case Expects.GENERATED_QUESTION:
             outcome, text, is_noncommittal = replies.parse_generated_question(reply.text)
@@ -162,14 +162,17 @@ def _object(**properties: object) -> dict[str, object]:
     return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
 
 
-_CLAIMS = _object(claims={"type": "array", "items": {"type": "string"}})
+_TEXTS = {
+    expects: _object(**{expects.value: {"type": "array", "items": {"type": "string"}}})
+    for expects in (Expects.CLAIMS, Expects.STEPS)
+}
 _GENERATED = _object(question={"type": "string"}, is_noncommittal={"type": "boolean"})
 _GRADES: dict[tuple[int, ...], dict[str, object]] = {}
 
 
 def _schema(expects: Expects, grades: tuple[int, ...]) -> dict[str, object]:
-    if expects == Expects.CLAIMS:
-        return _CLAIMS
+    if expects in _TEXTS:
+        return _TEXTS[expects]
     if expects == Expects.GENERATED_QUESTION:
         return _GENERATED
     return _GRADES.setdefault(grades, _object(grade={"type": "integer", "enum": list(grades)}))

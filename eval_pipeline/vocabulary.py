@@ -52,6 +52,7 @@ class Expects(StrEnum):
 
     GRADE = "grade"
     CLAIMS = "claims"
+    STEPS = "steps"
     GENERATED_QUESTION = "generated_question"
     SIMILARITY = "similarity"
 

@@ -52,10 +52,12 @@ def _prompts() -> str:
 
 def _metrics(project: Project) -> str:
     from eval_pipeline.evaluation.judges import refuse_unanswerable
+    from eval_pipeline.metrics import g_eval
 
     found = project.metrics()
     refuse_unanswerable(project, project.config.judge_name(), found)
-    return ", ".join(found)
+    remarks = [g_eval.steps_remark(name, metric) for name, metric in found.items()]
+    return "; ".join([", ".join(found), *(t(*one) for one in remarks if one is not None)])
 
 
 def _dataset(project: Project, name: str) -> str:

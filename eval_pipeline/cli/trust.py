@@ -131,6 +131,19 @@ def accept(
     trusting.accept(project(), evaluation, message)
 
 
+@judges_app.command(
+    help=t("Evaluation steps for a G-Eval with criteria only, to paste", "기준만 있는 G-Eval의 평가 단계를 만들어 출력")
+)
+def steps(
+    metric: Annotated[str, typer.Argument(help=t("Which metric", "지표"))],
+    judge: Annotated[str | None, typer.Option(help=t("Whom to ask", "물어볼 심판"))] = None,
+    lang: Lang = LANGUAGE,
+) -> None:
+    from eval_pipeline.cli import trusting
+
+    trusting.g_eval_steps(project(), metric, judge)
+
+
 def plan(lang: Lang = LANGUAGE) -> None:
     from eval_pipeline.cli import trusting
 

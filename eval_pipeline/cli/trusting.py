@@ -289,3 +289,12 @@ def plan(project: Project) -> None:
     seen = stored.latest_or_none(project)
     calibrations_ = seen.calibrations if seen else None
     out().print(plan_text(project.config, calibrations_, LANGUAGE), markup=False, soft_wrap=True)
+
+
+def g_eval_steps(project: Project, metric: str, judge: str | None) -> None:
+    """Prints the YAML lines that pin a G-Eval's steps."""
+    import asyncio
+
+    from eval_pipeline.evaluation.g_eval_steps import steps_yaml
+
+    print(asyncio.run(steps_yaml(project, metric, project.config.judge_name(judge), LANGUAGE)), end="")

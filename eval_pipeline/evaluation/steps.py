@@ -338,7 +338,7 @@ class Evaluation:
         scoring_sha256 = self.project.config.scoring_sha256(self.system, self.judge)
         reason = self.partial_reason()
         admission = trust.admit(self.project, self.system, self.judges())
-        order = scoring.order_remarks(self.read(SCORES), self.metrics())
+        remarks = scoring.remarks(self.read(SCORES), self.metrics())
         return EVALUATIONS.frame([{
             "evaluation_id": self.evaluation_id,
             "dataset": self.dataset,
@@ -363,8 +363,8 @@ class Evaluation:
             "partial_reason": reason,
             "is_replay": bool(responses["is_reused"].all()) and not paid(self.project, self.payers()[:1]).call_count,
             "is_unpinned": any(self.project.config.judges[name].allow_floating for name in self.judges()),
-            "warnings": [*admission, *(english for english, _ in order)],
-            "warnings_ko": [*admission, *(korean for _, korean in order)],
+            "warnings": [*admission, *(english for english, _ in remarks)],
+            "warnings_ko": [*admission, *(korean for _, korean in remarks)],
         }])  # fmt: skip
 
 

@@ -131,6 +131,7 @@ class Metric:
         decomposes: texts whose claims it needs.
         label_scale: grades people label on; null for a share in [0, 1].
         needs_embedding: whether it asks similarity questions.
+        settings: trusted texts of the configuration that its prompts carry; another text is another judge.
     """
 
     name: str
@@ -144,3 +145,4 @@ class Metric:
     decomposes: tuple[PartSource, ...] = ()
     label_scale: tuple[int, ...] | None = None
     needs_embedding: bool = False
+    settings: Mapping[str, str] = field(default_factory=dict)

@@ -65,7 +65,7 @@ def declare(
         raise TypeError(f"{name}: the scale has at least two grades; method is log_probability, n_sample or single")
     settings = {
         "criteria": criteria,
-        "steps": "\n".join(f"{number}. {step}" for number, step in enumerate(steps, 1)) or f"1. {criteria}",
+        "steps": "\n".join(f"{number}. {step}" for number, step in enumerate(steps or [criteria], 1)),
         "scale": "; ".join(f"{grade} = {text}" for grade, text in (levels or {}).items())
         or f"{grades[0]} (worst) to {grades[-1]} (best)",
         "grades": ", ".join(map(str, grades)),
@@ -108,7 +108,23 @@ def declare(
         questions=questions,
         score=score,
         label_scale=grades,
+        settings=settings,
     )
+
+
+def steps_remark(name: str, metric: Metric) -> tuple[str, str] | None:
+    """What to say, in English and Korean, of a G-Eval whose criteria are its only step; null of any other metric."""
+    if metric.template_ids != TEMPLATES or metric.settings["steps"] != f"1. {metric.settings['criteria']}":
+        return None
+    english = (
+        f"steps: {name} has criteria and no steps, so the criteria are its one step. `eval-pipeline judges steps {name}` "
+        "asks a judge for steps once; pin them in evaluation.yaml"
+    )
+    korean = (
+        f"단계: {name}에는 기준만 있고 평가 단계가 없어 기준을 한 단계로 씁니다. `eval-pipeline judges steps {name}`으로 "
+        "심판에게 한 번 물어 받은 단계를 evaluation.yaml에 고정하세요"
+    )
+    return english, korean
 
 
 def _value(one: Verdict, grades: Sequence[int]) -> float | None:

@@ -64,4 +64,5 @@ def declare(
         questions=questions,
         score=lambda _, verdicts: single(verdicts),
         label_scale=grades,
+        settings=settings,
     )

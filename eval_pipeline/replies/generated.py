@@ -8,14 +8,15 @@ from eval_pipeline.replies.reading import is_repeated, json_of
 from eval_pipeline.vocabulary import Outcome
 
 
-def parse_claims(text: str) -> tuple[Outcome, tuple[str, ...]]:
+def parse_claims(text: str, field: str = "claims") -> tuple[Outcome, tuple[str, ...]]:
     """Reads `{"claims": [...]}`. An empty list is a valid answer: the text holds no claims. Blank claims are dropped.
 
-    The claims are kept letter by letter: folding `10²` to `102` would change what is judged.
+    The claims are kept letter by letter: folding `10²` to `102` would change what is judged. Another list of texts is
+    read alike, by its own field.
     """
     if not text.strip():
         return Outcome.EMPTY, ()
-    claims = _object(text, "claims").get("claims")
+    claims = _object(text, field).get(field)
     if not isinstance(claims, list) or not all(isinstance(claim, str) for claim in claims):
         return Outcome.UNPARSEABLE, ()
     return Outcome.GRADED, tuple(claim.strip() for claim in claims if claim.strip())

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
-from eval_pipeline.metrics import pairwise_preference
+from eval_pipeline.metrics import g_eval, pairwise_preference
 from eval_pipeline.metrics.declaration import Metric, Sample, Score, Verdict
 from eval_pipeline.metrics.inputs import screen
 from eval_pipeline.metrics.texts import content_sha256
@@ -70,8 +70,14 @@ def score_one(metric: Metric, sample: Sample, verdicts: Sequence[Verdict], treat
     return metric.score(sample, verdicts)
 
 
-def order_remarks(scores: pl.DataFrame, metrics: Mapping[str, Metric]) -> list[tuple[str, str]]:
-    """Remarks, in English and Korean, on pairwise metrics whose judge follows the order of presentation."""
+def remarks(scores: pl.DataFrame, metrics: Mapping[str, Metric]) -> list[tuple[str, str]]:
+    """What to say, in English and Korean, about how far the metrics of an evaluation can carry."""
+    found = [g_eval.steps_remark(name, metric) for name, metric in metrics.items()]
+    return [*(one for one in found if one is not None), *_order_remarks(scores, metrics)]
+
+
+def _order_remarks(scores: pl.DataFrame, metrics: Mapping[str, Metric]) -> list[tuple[str, str]]:
+    """Remarks on pairwise metrics whose judge follows the order of presentation."""
     found = []
     for name, metric in metrics.items():
         if metric.template_ids != pairwise_preference.TEMPLATES:

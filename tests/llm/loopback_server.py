@@ -125,6 +125,10 @@ def content(request, kind):
         return completion(request, "", "content_filter")
     if kind == "wrong_shape":
         return b'{"object": "list", "data": []}'
+    if '"steps"' in request["messages"][0]["content"]:
+        return completion(
+            request, json.dumps({"steps": ["Read the response.", "Look for greetings.", "Grade 5 when polite."]})
+        )
     if '"claims"' in request["messages"][0]["content"]:
         return completion(request, json.dumps({"claims": ["One thing is so.", "Another thing is so."]}))
     return completion(request, f'{{"grade": {grade(text) if STATE.knobs["grade"] is None else STATE.knobs["grade"]}}}')
