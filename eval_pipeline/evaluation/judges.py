@@ -28,6 +28,13 @@ class Limits:
     max_calls: int | None = None
     max_cost_usd: float | None = None
 
+    def less(self, spent: Paid) -> Limits:
+        """What is left; an unknown cost takes nothing, so only `max_calls` can stop it."""
+        return Limits(
+            None if self.max_calls is None else max(0, self.max_calls - spent.call_count),
+            None if self.max_cost_usd is None else max(0.0, self.max_cost_usd - (spent.cost_usd or 0.0)),
+        )
+
 
 @dataclass(slots=True)
 class Bench:

@@ -290,18 +290,17 @@ class Evaluation:
         config = self.project.config.judges[judge]
         return Asker(bench.judges[judge], bench.embedding, config.attempts, self.options.retry_invalid)
 
+    def limits(self) -> Limits:
+        """The limits of this run, else those of the configuration."""
+        given, configured = self.options.limits, self.project.config.limits
+        return Limits(
+            configured.max_calls if given.max_calls is None else given.max_calls,
+            configured.max_cost_usd if given.max_cost_usd is None else given.max_cost_usd,
+        )
+
     def limits_left(self) -> Limits:
         """The limits less what this evaluation already spent, in earlier tries too."""
-        given, configured = self.options.limits, self.project.config.limits
-        calls = given.max_calls if given.max_calls is not None else configured.max_calls
-        cost = given.max_cost_usd if given.max_cost_usd is not None else configured.max_cost_usd
-        if calls is None and cost is None:
-            return Limits()
-        spent = paid(self.project, self.payers())
-        return Limits(
-            None if calls is None else max(0, calls - spent.call_count),
-            None if cost is None else max(0.0, cost - (spent.cost_usd or 0.0)),
-        )
+        return self.limits().less(paid(self.project, self.payers()))
 
     def payers(self) -> tuple[str, str]:
         """The accounts of this evaluation in the ledger: its own questions, and those about labelled texts."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import polars as pl
 
 from eval_pipeline.evaluation import evidence
-from eval_pipeline.evaluation.judges import Limits, first_stop
+from eval_pipeline.evaluation.judges import Limits, first_stop, paid
 from eval_pipeline.evaluation.steps import Evaluation
 from eval_pipeline.evaluation.trust import ask_about_labels
 from eval_pipeline.intake import datasets
@@ -73,7 +73,8 @@ def warm(evaluation: Evaluation, share: Share) -> Warmed:
 
 
 async def _warm(evaluation: Evaluation, share: Share, whole: list[Sample], labels: pl.DataFrame) -> Warmed:
-    limits = share.limits(evaluation.limits_left())
+    limits = share.limits(evaluation.limits())
+    account, labels_account = accounts = [f"{payer}/{share.index}" for payer in evaluation.payers()]
     questions = calls = 0
 
     def count(frame: pl.DataFrame) -> None:
@@ -81,13 +82,13 @@ async def _warm(evaluation: Evaluation, share: Share, whole: list[Sample], label
         questions, calls = questions + frame.height, calls + int(frame["call_count"].sum())
 
     # Labelled texts first: an evaluation that ends early without them could certify nobody.
-    async with evaluation.bench(limits, evaluation.payers()[1]) as bench:
+    async with evaluation.bench(limits.less(paid(evaluation.project, accounts)), labels_account) as bench:
         askers = evaluation.askers(bench)
         _, verdicts = await ask_about_labels(evaluation, labels, askers)
         count(verdicts)
     if stop := first_stop(askers, bench):
         raise stop
-    async with evaluation.bench(_left(limits, verdicts)) as bench:
+    async with evaluation.bench(limits.less(paid(evaluation.project, accounts)), account) as bench:
         askers = evaluation.askers(bench)
         wanted = decomposition.sources(list(evaluation.metrics().values()))
         origin = evaluation.origin(CLAIMS_METRIC, None, evaluation.judge)
@@ -98,9 +99,3 @@ async def _warm(evaluation: Evaluation, share: Share, whole: list[Sample], label
     if stop := first_stop(askers, bench):
         raise stop
     return Warmed(len(whole), labels["content_sha256"].n_unique(), questions, calls)
-
-
-def _left(limits: Limits, verdicts: pl.DataFrame) -> Limits:
-    calls = None if limits.max_calls is None else limits.max_calls - int(verdicts["call_count"].sum())
-    cost = None if limits.max_cost_usd is None else limits.max_cost_usd - float(verdicts["cost_usd"].sum())
-    return Limits(calls, cost)

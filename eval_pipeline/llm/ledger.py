@@ -122,7 +122,9 @@ class Ledger:
             if not self._is_sqlite:
                 # `if not exists` looks first and creates then; two processes at once would collide.
                 connection.execute(sa.text("select pg_advisory_xact_lock(727001)"))
-            for table in _METADATA.sorted_tables:
+            known = set(sa.inspect(connection).get_table_names())
+            # Only what is missing: to create an index that exists locks its table all the same, against who writes.
+            for table in (one for one in _METADATA.sorted_tables if one.name not in known):
                 connection.execute(CreateTable(table, if_not_exists=True))
                 for index in table.indexes:
                     connection.execute(CreateIndex(index, if_not_exists=True))
@@ -240,14 +242,16 @@ class Ledger:
                 connection.execute(sa.insert(PAYMENTS), payments)
 
     def paid(self, payers: Sequence[str]) -> Paid:
-        """What these payers' calls came to, over every process that ever asked on their account."""
+        """What these payers' calls came to, over every process that ever asked on their account or one below (`payer/...`)."""
         columns = (
             sa.func.coalesce(sa.func.sum(PAYMENTS.c.call_count), 0),
             sa.func.coalesce(sa.func.sum(PAYMENTS.c.cost_usd), 0.0),
             sa.func.count() - sa.func.count(PAYMENTS.c.cost_usd),
         )
+        below = (PAYMENTS.c.payer.startswith(f"{payer}/", autoescape=True) for payer in payers)
+        theirs = sa.or_(PAYMENTS.c.payer.in_(payers), *below)
         with self._connected() as connection:
-            calls, cost, unknown = connection.execute(sa.select(*columns).where(PAYMENTS.c.payer.in_(payers))).one()
+            calls, cost, unknown = connection.execute(sa.select(*columns).where(theirs)).one()
         return Paid(int(calls), None if unknown else float(cost))
 
     # Keeping -----------------------------------------------------------------------------------------------------

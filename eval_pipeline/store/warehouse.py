@@ -17,7 +17,7 @@ from urllib.parse import quote, unquote
 
 import polars as pl
 
-from eval_pipeline.errors import FileUnreadable, NotWritable
+from eval_pipeline.errors import ExtraMissing, FileUnreadable, NotWritable, SettingInvalid
 from eval_pipeline.tables import EVALUATIONS, Table
 
 if TYPE_CHECKING:
@@ -32,14 +32,15 @@ class Warehouse:
 
     A part is `tables/<table>/<first key column>=<value>/part-<part>.parquet`. There are no locks: writers of different
     values or parts never meet, and a reader sees whole parts only.
+
+    Raises:
+        ExtraMissing, SettingInvalid: nothing here can open such a URL.
     """
 
     def __init__(self, root: str) -> None:
-        import fsspec
-
         self.root = root
         self.is_local = "://" not in root
-        self._fs, self._base = fsspec.core.url_to_fs(root, **({"auto_mkdir": True} if self.is_local else {}))
+        self._fs, self._base = _open(root, is_local=self.is_local)
 
     def folder(self, table: Table, value: str | None = None) -> str:
         """Folder of a table, or of one value of its first key column."""
@@ -184,6 +185,18 @@ class Warehouse:
             temporary.replace(target)
         finally:
             temporary.unlink(missing_ok=True)
+
+
+def _open(root: str, *, is_local: bool) -> tuple[Any, str]:
+    import fsspec
+
+    try:
+        return fsspec.core.url_to_fs(root, **({"auto_mkdir": True} if is_local else {}))
+    except ImportError as error:
+        raise ExtraMissing(feature=f"A warehouse at {root}", extra=root.partition("://")[0]) from error
+    except ValueError as error:
+        known = "a folder, or a URL of a file system that fsspec knows, such as s3://bucket/warehouse"
+        raise SettingInvalid(name="EVAL_WAREHOUSE", value=root, allowed=known) from error
 
 
 def folder_name(value: str) -> str:

@@ -284,3 +284,12 @@ def test_an_account_holds_every_request_sent_on_it_over_all_tries_and_nothing_of
 def test_a_failure_of_the_moment_was_sent_and_an_unknown_price_is_not_zero(url):
     timed_out = ChatReply("", Outcome.TIMEOUT, transport_retry_count=2)
     assert paid(url, lambda _: timed_out, "e", REQUEST) == Paid(3, None)
+
+
+def test_an_account_holds_those_below_it_and_not_its_neighbour(url):
+    reply = ChatReply("1", cost_usd=0.25)
+    paid(url, lambda _: reply, "e/0", REQUEST)
+    paid(url, lambda _: reply, "e/1", replace(REQUEST, sample=1))
+    paid(url, lambda _: reply, "e2", replace(REQUEST, sample=2))
+    assert paid(url, lambda _: reply, "e") == Paid(2, 0.5)
+    assert paid(url, lambda _: reply, "e_") == Paid(0, 0.0)

@@ -1,6 +1,7 @@
 """The Parquet tables: names that stay inside, parts that stay as they are, rows that are of their table."""
 
 import os
+import sys
 from pathlib import Path
 
 import polars as pl
@@ -8,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from eval_pipeline.errors import FileUnreadable, NotWritable
+from eval_pipeline.errors import ExtraMissing, FileUnreadable, NotWritable, SettingInvalid
 from eval_pipeline.store.publish import publish
 from eval_pipeline.store.query import query
 from eval_pipeline.store.warehouse import Warehouse, conform, folder_name
@@ -144,3 +145,11 @@ def test_a_file_in_the_way_is_named(tmp_path):
     (tmp_path / "tables").write_text("")
     with pytest.raises(NotWritable):
         Warehouse(str(tmp_path)).write(CLAIMS, "e", claims("e", "x"))
+
+
+def test_a_url_that_nothing_can_open_is_said_with_what_to_do(monkeypatch):
+    monkeypatch.setitem(sys.modules, "s3fs", None)
+    with pytest.raises(ExtraMissing, match=r"s3://bucket/warehouse.*eval-pipeline\[s3\]"):
+        Warehouse("s3://bucket/warehouse")
+    with pytest.raises(SettingInvalid, match="EVAL_WAREHOUSE=carrier-pigeon://loft"):
+        Warehouse("carrier-pigeon://loft")
