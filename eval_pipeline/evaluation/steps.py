@@ -158,6 +158,9 @@ class Evaluation:
     def responses(self) -> pl.DataFrame:
         """What the system answers now, or answered before where responses are reused."""
         config, items = self.system_config, self.items()
+        stored = self.read(RESPONSES)
+        if set(stored["item_id"]) == set(items["item_id"]):
+            return stored  # an earlier try has fetched them all, on whatever machine it ran
         reused = self._earlier_responses(items)
         environment = self.project.environment
         model = system_model(self.system, config, environment)

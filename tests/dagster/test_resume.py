@@ -5,11 +5,18 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
 pytestmark = pytest.mark.daemon
 ITEMS_WITH_RESPONSES = 135
+COUNTING = """
+def answer(item):
+    with open("asked.txt", "a") as file:
+        file.write("x ")
+    return {"response": item["user_input"], "retrieved_contexts": [item["user_input"]]}
+"""
 
 
 def test_a_killed_run_leaves_nothing_stuck_and_resumes_with_its_evaluation_id(project, run_cli, clean_environment):
@@ -42,3 +49,27 @@ def test_an_evaluation_without_its_row_is_in_no_view(project, run_cli):
         run_cli("query", "select distinct evaluation_id from metric_trend", "--format", "json", cwd=project).stdout
     )
     assert [one["evaluation_id"] for one in shown] == [again["evaluation_id"]] != [done[0]["evaluation_id"]]
+
+
+@pytest.mark.slow
+def test_responses_that_an_earlier_try_stored_are_not_fetched_again_even_without_its_journal(
+    project, run_cli, clean_environment
+):
+    (project / "answering.py").write_text(COUNTING, encoding="utf-8")
+    path = project / "evaluation.yaml"
+    live = 'aurora:\n    source: python\n    function: answering:answer\n    release: "1.4"\n'
+    text = path.read_text(encoding="utf-8")
+    start, end = text.index("  aurora:"), text.index("  borealis:")
+    path.write_text(f"{text[:start]}  {live}{text[end:]}", encoding="utf-8")
+    killed = subprocess.run(
+        [sys.executable, str(Path(__file__).with_name("killed_run.py")), "claims", "entry"], cwd=project,
+        env=clean_environment(), capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    asked = (project / "asked.txt").read_text(encoding="utf-8")
+    for journal in (project / "warehouse" / "journal").iterdir():
+        journal.unlink()
+    done = run_cli("run", "--resume", cwd=project)
+    assert done.returncode == 0, done.stderr
+    assert len(asked.split()) > 100
+    assert (project / "asked.txt").read_text(encoding="utf-8") == asked
