@@ -9,8 +9,6 @@ from pathlib import Path
 import pytest
 import yaml
 
-from eval_pipeline.llm.prices import table
-
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "scaling.md").read_text(encoding="utf-8")
 BLOCKS = [yaml.safe_load(block) for block in re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)]
