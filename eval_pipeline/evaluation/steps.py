@@ -340,7 +340,7 @@ class Evaluation:
         scoring_sha256 = self.project.config.scoring_sha256(self.system, self.judge)
         reason = self.partial_reason()
         admission = trust.admit(self.project, self.system, self.judges())
-        remarks = scoring.remarks(self.read(SCORES), self.metrics())
+        remarks = scoring.remarks(self.read(SCORES), verdicts, self.metrics())
         return EVALUATIONS.frame([{
             "evaluation_id": self.evaluation_id,
             "dataset": self.dataset,

@@ -70,9 +70,10 @@ def score_one(metric: Metric, sample: Sample, verdicts: Sequence[Verdict], treat
     return metric.score(sample, verdicts)
 
 
-def remarks(scores: pl.DataFrame, metrics: Mapping[str, Metric]) -> list[tuple[str, str]]:
+def remarks(scores: pl.DataFrame, verdicts: pl.DataFrame, metrics: Mapping[str, Metric]) -> list[tuple[str, str]]:
     """What to say, in English and Korean, about how far the metrics of an evaluation can carry."""
     found = [g_eval.steps_remark(name, metric) for name, metric in metrics.items()]
+    found += [_method_remark(name, verdicts.filter(pl.col("metric") == name)) for name in metrics]
     return [*(one for one in found if one is not None), *_order_remarks(scores, metrics)]
 
 
@@ -98,6 +99,19 @@ def _by_item(verdicts: pl.DataFrame) -> dict[str, list[Verdict]]:
     for stored in verdicts.select(wanted).iter_rows(named=True):
         found[stored["item_id"]].append(verdict(stored))
     return found
+
+
+def _method_remark(name: str, of_metric: pl.DataFrame) -> tuple[str, str] | None:
+    """Of a metric that was asked by log-probabilities and did not get them everywhere."""
+    methods = of_metric.filter(pl.col("value").is_not_null())["method"]
+    count, plain = len(methods), int((methods == GradeMethod.SINGLE).sum())
+    if not plain or not (methods == GradeMethod.LOG_PROBABILITY).any():
+        return None
+    english = (
+        f"method: {name}: {plain} of {count} grades came without log-probabilities, so all are read as plain grades"
+    )
+    korean = f"방식: {name}: 등급 {count}개 중 {plain}개에 로그 확률이 없어 모두 등급 그대로 읽었습니다"
+    return english, korean
 
 
 def _one_method(of_metric: Mapping[str, list[Verdict]]) -> Mapping[str, list[Verdict]]:

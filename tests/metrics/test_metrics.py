@@ -2,13 +2,19 @@
 
 import asyncio
 import itertools
+import math
 import shutil
+from dataclasses import replace
 
+import polars as pl
 import pytest
 
 from eval_pipeline import api, prompts
+from eval_pipeline.asking import Asker
+from eval_pipeline.chat import ChatReply, TokenAlternatives
 from eval_pipeline.cli import checking
 from eval_pipeline.errors import PromptInvalid, UnknownName
+from eval_pipeline.llm.ngram_embedding import NgramEmbedding
 from eval_pipeline.llm.overlap_judge import OverlapJudge
 from eval_pipeline.llm.scripted_chat import ScriptedChat
 from eval_pipeline.metrics import available, declare
@@ -16,6 +22,10 @@ from eval_pipeline.metrics.claim_support import f_beta
 from eval_pipeline.metrics.context_precision import average_precision
 from eval_pipeline.metrics.declaration import Question, Sample, Verdict
 from eval_pipeline.metrics.inputs import screen
+from eval_pipeline.stages import decomposition, judging, scoring
+from eval_pipeline.stages.sampling import with_claims
+from eval_pipeline.tables import SCORES, VERDICTS
+from eval_pipeline.verdict_rows import Origin
 from eval_pipeline.vocabulary import Language, Outcome, PartSource, ScoreStatus
 
 FIELDS = {
@@ -144,6 +154,90 @@ def test_hostile_text_changes_no_parse(text):
         assert user.count(text) == 1
         mark = user.split("<<", 1)[1].split(" ", 1)[0]
         assert mark not in text
+
+
+def least(request):
+    """The worst grade; one claim and one question where texts are asked for."""
+    wanted = request.schema["required"] if request.schema else []
+    if "claims" in wanted:
+        return '{"claims": ["a claim"]}'
+    return (
+        '{"question": "q", "is_noncommittal": false}' if "question" in wanted else f'{{"grade": {request.grades[0]}}}'
+    )
+
+
+@pytest.mark.parametrize("name", [name for name in available() if declare(name).template_ids])
+@pytest.mark.parametrize("text", HOSTILE)
+def test_hostile_text_in_any_field_changes_no_parse_of_any_metric(name, text):
+    calm = scored(name, ScriptedChat(least), **FIELDS)
+    for field in {*declare(name).needs} - {"rival_response"}:
+        judge = ScriptedChat(least)
+        planted = [text, text] if field == "retrieved_contexts" else text
+        result = scored(name, judge, **FIELDS | {field: planted})
+        assert result.status == calm.status, field
+        if name not in {"answer_correctness", "answer_relevancy"}:  # these compare the planted text itself
+            assert result.value == calm.value, field
+        for request in judge.requests:
+            user = request.messages[1]["content"]
+            mark = user.split("<<", 1)[1].split(" ", 1)[0]
+            assert all(mark not in value for value in request.inputs.values())
+            assert user.count(f"<<{mark} ") == user.count(f"<</{mark} ")
+
+
+@pytest.mark.parametrize("name", available())
+def test_the_order_of_rows_does_not_matter(name):
+    fields = [
+        {k: tuple(v) if isinstance(v, list) else v for k, v in one.items()}
+        for one in (FIELDS, KOREAN, FIELDS | {"response": "There are 5 days of leave."}, FIELDS | {"response": " "})
+    ]
+    whole = [Sample(item_id=f"i{n}", **one) for n, one in enumerate(fields)]
+
+    def values(samples):
+        metric = declare(name)
+        asker = Asker(OverlapJudge(), NgramEmbedding())
+        origin = Origin("e", name, "j", "m", "k")
+
+        async def run():
+            made, own = await decomposition.decompose(
+                samples, metric.decomposes, asker, replace(origin, metric="claims")
+            )
+            known = with_claims(samples, made, own)
+            frames = [frame async for frame in judging.judge(known, {name: metric}, {name: asker}, {name: origin})]
+            return known, pl.concat([VERDICTS.frame(), *frames])
+
+        known, verdicts = asyncio.run(run())
+        verdicts = verdicts.sample(fraction=1.0, shuffle=True, seed=len(samples[0].item_id))
+        return dict(zip((one.item_id for one in known), scoring.values(metric, known, verdicts), strict=True))
+
+    assert values(whole) == values(whole[::-1]) == values([whole[2], whole[0], whole[3], whole[1]])
+
+
+def test_one_run_of_g_eval_never_mixes_methods():
+    metric, samples = declare("g_eval"), [Sample(item_id=f"i{n}", user_input="q", response="r") for n in range(2)]
+    tokens = (TokenAlternatives("4", (("4", math.log(0.5)), ("5", math.log(0.5)))),)
+    origin = Origin("e", "g_eval", "j", "m", "k")
+
+    def run(without):
+        def answer(request):
+            asked[0] += 1
+            return ChatReply("4", logprobs=None if asked[0] in without else tokens)
+
+        asked = [0]
+
+        async def judged():
+            askers = {"g_eval": Asker(ScriptedChat(answer))}
+            return [frame async for frame in judging.judge(samples, {"g_eval": metric}, askers, {"g_eval": origin})]
+
+        verdicts = pl.concat(asyncio.run(judged()))
+        said = scoring.remarks(SCORES.frame(), verdicts, {"g_eval": metric})
+        values = [one.value for one in scoring.values(metric, samples, verdicts)]
+        return values, sorted(verdicts["method"]), [english for english, _ in said if english.startswith("method")]
+
+    # Half a 4 and half a 5 of 1 to 5 is (4.5 - 1) / 4 = .875; the plain grade 4 is .75.
+    assert run(without=()) == ([0.875, 0.875], ["log_probability", "log_probability"], [])
+    values, methods, said = run(without=(2,))
+    assert (values, methods) == ([0.75, 0.75], ["log_probability", "single"])
+    assert "1 of 2 grades came without log-probabilities" in said[0]
 
 
 def test_the_lesson_s_opening_example():
