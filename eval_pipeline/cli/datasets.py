@@ -50,8 +50,8 @@ def add(project: Project, name: str, file: Path, tag: str, message: str, mapping
     if not as_json:
         say(t(f"{file.name}: {planned.row_count} rows, read as {planned.tool}",
               f"{file.name}: {planned.row_count}행, {planned.tool} 형식으로 읽음"))  # fmt: skip
-        heads = [t("field", "필드"), t("from", "원래 이름"), t("first row", "첫 행"), t("goes to", "저장 위치")]
-        out().print(table(heads, [tuple(row.values()) for row in fields]))
+        heads = [t("field", "필드"), t("from", "원래 이름"), t("first row", "첫 행"), f"→ datasets/{folder.name}/"]
+        out().print(table(heads, [(*list(row.values())[:3], Path(*Path(row["goes_to"]).parts[2:])) for row in fields]))
     if dry_run:
         done = adding.preview(file, given, contexts_as, metric)
     else:

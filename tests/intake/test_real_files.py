@@ -42,6 +42,61 @@ def test_a_real_file_imports_with_its_labels_and_checks_and_diffs_cleanly(tmp_pa
     assert [found.rule for found in errors] == ["duplicates"] * (35 if name.startswith("bc038") else 0)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", LABELLED)
+def test_a_real_file_at_the_command_line(project: Path, run_cli, name: str) -> None:
+    mapping = (
+        [part for theirs, ours in ANSWERS.items() for part in ("--map", f"{ours}={theirs}")]
+        if name.startswith("bc038")
+        else []
+    )
+    for tag in ("v1", "v2"):
+        done = run_cli(
+            "dataset",
+            "add",
+            "real",
+            FOLDER / name,
+            "--tag",
+            tag,
+            "--message",
+            "as published",
+            *mapping,
+            "--json",
+            cwd=project,
+        )
+        assert done.returncode == 0, done.stderr
+    said, (item_count, label_count) = json.loads(done.stdout), LABELLED[name]
+    assert (said["item_count"], said["label_count"]) == (item_count, label_count)
+    labels = project / "datasets" / "real" / "labels" / "v2.jsonl"
+    assert [row["provenance"] for _, row in (datasets.read_lines(labels) if label_count else ())] == [
+        "human"
+    ] * label_count
+    found = json.loads(run_cli("dataset", "check", "real", "--json", cwd=project).stdout)
+    assert {one["rule"] for one in found if one["severity"] == "error"} == (
+        {"duplicates"} if name.startswith("bc038") else set()
+    )
+    assert json.loads(run_cli("dataset", "diff", "real", "v1", "v2", "--json", cwd=project).stdout) == {
+        "added": [],
+        "removed": [],
+        "changed": [],
+    }
+
+
+def test_judges_replies_are_no_dataset_and_are_refused_in_a_sentence(project: Path, run_cli) -> None:
+    done = run_cli(
+        "dataset",
+        "add",
+        "real",
+        FOLDER / "bc038_recorded_judges.jsonl.gz",
+        "--tag",
+        "v1",
+        "--message",
+        "m",
+        cwd=project,
+    )
+    assert done.returncode == 2 and "--map user_input=FIELD" in done.stderr and "Traceback" not in done.stderr
+
+
 def test_scores_of_a_metric_that_does_not_exist_are_counted_kept_and_not_taken_for_another(tmp_path: Path) -> None:
     adding.add(tmp_path / "d", FOLDER / "factscore_claims.jsonl", "v1", "m", None, NOW, {})
     first = datasets.load(tmp_path / "d").items.row(0, named=True)
