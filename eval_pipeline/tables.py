@@ -322,6 +322,18 @@ CALIBRATIONS = Table(
         _k("calibrated_at", TIME, "When"),
     ),
 )
+LABEL_SCORES = Table(
+    "label_scores",
+    ("evaluation_id", "metric", "content_sha256"),
+    "the judge's value of one labelled text, whatever the evaluation at hand answered",
+    (
+        EVALUATION,
+        METRIC,
+        _k("content_sha256", TEXT, "Hash of the labelled texts"),
+        _c("judge_key", TEXT, "The judge, per metric"),
+        _c("value", REAL, "Value in [0, 1]; null when the judge gave no usable grade"),
+    ),
+)
 GATE_DECISIONS = Table(
     "gate_decisions",
     ("evaluation_id", "policy", "rule", "metric"),
@@ -376,6 +388,6 @@ TABLES: dict[str, Table] = {
     table.name: table
     for table in (
         DATASET_VERSIONS, DATASET_CHANGES, GOLDEN_ITEMS, RESPONSES, CLAIMS, VERDICTS, SCORES, SUMMARIES, HUMAN_LABELS,
-        CALIBRATIONS, GATE_DECISIONS, EVALUATIONS,
+        CALIBRATIONS, LABEL_SCORES, GATE_DECISIONS, EVALUATIONS,
     )
 }  # fmt: skip

@@ -110,8 +110,8 @@ def pick(
 
 @judges_app.command("compare", help=t("Two judges on the same stored responses", "같은 응답에서 두 심판 비교"))
 def compare_judges(
-    old: Annotated[str, typer.Argument(help=t("Evaluation by the old judge", "이전 심판의 평가"))],
-    new: Annotated[str, typer.Argument(help=t("Evaluation by the new judge", "새 심판의 평가"))],
+    old: Annotated[str, typer.Argument(help=t("Old judge, or an evaluation by it", "이전 심판 또는 그 평가"))],
+    new: Annotated[str, typer.Argument(help=t("New judge, or an evaluation by it", "새 심판 또는 그 평가"))],
     json_: AsJson = False,
     lang: Lang = LANGUAGE,
 ) -> None:
@@ -120,15 +120,15 @@ def compare_judges(
     trusting.compare_judges(project(), old, new, json_)
 
 
-@judges_app.command(help=t("Accept the judge of an evaluation as judge of record", "평가의 심판을 공식 심판으로 승인"))
+@judges_app.command(help=t("Accept a judge as judge of record", "심판을 공식 심판으로 승인"))
 def accept(
-    evaluation: Annotated[str, typer.Argument(help=t("Evaluation by the new judge", "새 심판의 평가"))],
+    new: Annotated[str, typer.Argument(help=t("New judge, or an evaluation by it", "새 심판 또는 그 평가"))],
     message: Annotated[str, typer.Option(help=t("Why", "이유"))],
     lang: Lang = LANGUAGE,
 ) -> None:
     from eval_pipeline.cli import trusting
 
-    trusting.accept(project(), evaluation, message)
+    trusting.accept(project(), new, message)
 
 
 @judges_app.command(

@@ -12,6 +12,7 @@ import polars as pl
 
 from eval_pipeline.cli.console import LANGUAGE, emit, out, say, t
 from eval_pipeline.cli.querying import table
+from eval_pipeline.errors import EvaluationNotFound
 from eval_pipeline.evaluation import reading as stored
 from eval_pipeline.evaluation.project import Project
 from eval_pipeline.vocabulary import Language, Policy
@@ -216,66 +217,41 @@ def pick(project: Project, metric: str, as_json: bool) -> int:
 
 
 def compare_judges(project: Project, old: str, new: str, as_json: bool) -> None:
-    """The parallel baseline: two evaluations of the same responses."""
-    rows = _parallel_baseline(project, stored.select(project, old), stored.select(project, new))
+    """The parallel baseline: old and new judge on the same responses. A new judge that has not judged judges them now."""
+    from eval_pipeline.evaluation.judge_change import newest_by, parallel_baseline
+    from eval_pipeline.stages.judge_comparison import change_log
+
+    before = newest_by(project, old)
+    if before is None:
+        raise EvaluationNotFound(selector=old)
+    rows = parallel_baseline(project, before, newest_by(project, new) or _judge_stored(project, before, new))
     if as_json:
         emit(rows)
         return
-    columns = [
-        "metric",
-        "n",
-        "mean_shift",
-        "lower",
-        "upper",
-        "equivalent",
-        "quadratic_weighted_kappa",
-        "cvar10_shift",
-        "decision",
-    ]
+    columns = ["metric", "n", "mean_shift", "lower", "upper", "equivalent", "quadratic_weighted_kappa", "cvar10_shift", "rho_old",
+               "rho_new", "decision"]  # fmt: skip
     out().print(table(columns, [tuple(row.get(name) for name in columns) for row in rows]))
+    for row in rows:
+        say(change_log(row))
 
 
-def _parallel_baseline(project: Project, old: str, new: str) -> list[dict[str, Any]]:
-    from eval_pipeline.stages.judge_comparison import compare
-    from eval_pipeline.store.warehouse import Warehouse
-    from eval_pipeline.tables import CALIBRATIONS, SCORES
+def _judge_stored(project: Project, evaluation_id: str, judge: str) -> str:
+    """Has another judge judge the responses of an evaluation."""
+    from eval_pipeline.cli.progress import Bar
+    from eval_pipeline.evaluation.steps import Options
+    from eval_pipeline.launch import Target, evaluate
 
-    warehouse = Warehouse(project.warehouse)
-    mine = warehouse.read(CALIBRATIONS).filter((pl.col("evaluation_id") == new) & (pl.col("stratum") == "all"))
-    calibrated = {row["metric"]: row["decision"] == "pass" for row in mine.to_dicts()}
-    return compare(warehouse.read(SCORES, old), warehouse.read(SCORES, new), is_calibrated=calibrated)
+    row = stored.evaluations(project).row(by_predicate=pl.col("evaluation_id") == evaluation_id, named=True)
+    with Bar() as bar:
+        target = Target(row["dataset"], row["dataset_version"], row["system"], judge)
+        return evaluate(project, target, Options(refresh=False), bar)
 
 
-def accept(project: Project, selector: str, message: str) -> None:
-    """Logs the decision that makes a judge the judge of record; a change of judge needs its parallel baseline first."""
-    import json
+def accept(project: Project, name: str, message: str) -> None:
+    """Logs the decision that makes a judge the judge of record."""
+    from eval_pipeline.evaluation import judge_change
 
-    from eval_pipeline.errors import MessageRequired, NoParallelBaseline
-    from eval_pipeline.store.evidence import accept_judge
-
-    if not message.strip():
-        raise MessageRequired()
-    evaluation_id = stored.select(project, selector)
-    rows = stored.evaluations(project)
-    row = rows.filter(pl.col("evaluation_id") == evaluation_id).to_dicts()[0]
-    keys = {metric: key for metric, key in json.loads(row["judge_keys"]).items() if key is not None}
-    earlier = [
-        other["evaluation_id"]
-        for other in rows.filter((pl.col("system") == row["system"]) & (pl.col("dataset") == row["dataset"])).to_dicts()
-        if any(json.loads(other["judge_keys"]).get(metric) not in {None, key} for metric, key in keys.items())
-    ]
-    shifts = _parallel_baseline(project, earlier[-1], evaluation_id) if earlier else []
-    if earlier and not any(shift["n"] for shift in shifts):
-        raise NoParallelBaseline(judge=row["judge"], old=earlier[-1])
-    by_metric = {shift["metric"]: shift for shift in shifts}
-    for metric, key in keys.items():
-        shift = by_metric.get(metric, {})
-        accept_judge(project.dataset_folder(row["dataset"]), {
-            "judge_key": key, "metric": metric, "judge": row["judge"], "judge_model": row["judge_model"], "message": message,
-            "evaluation_id": evaluation_id, "parallel_baseline": earlier[-1] if earlier else None,
-            **{name: shift.get(name) for name in ("n", "mean_shift", "lower", "upper", "equivalent")},
-            "person": os.environ.get("USER"), "decided_at": datetime.now(UTC).isoformat(),
-        })  # fmt: skip
+    row = judge_change.accept(project, name, message, os.environ.get("USER"), datetime.now(UTC))
     say(
         t(f"{row['judge']} ({row['judge_model']}) is judge of record: commit datasets/{row['dataset']}/judges.jsonl",
           f"{row['judge']}({row['judge_model']})이(가) 공식 심판입니다. datasets/{row['dataset']}/judges.jsonl을 커밋하세요")

@@ -24,7 +24,7 @@ from eval_pipeline.stages.versioning import detect_language
 from eval_pipeline.stats.quality import CorrectedQuality
 from eval_pipeline.store import evidence as store_evidence
 from eval_pipeline.store.warehouse import Warehouse
-from eval_pipeline.tables import CALIBRATIONS, GATE_DECISIONS, SCORES, SUMMARIES, VERDICTS
+from eval_pipeline.tables import CALIBRATIONS, GATE_DECISIONS, LABEL_SCORES, SCORES, SUMMARIES, VERDICTS
 from eval_pipeline.vocabulary import Language, Policy, Provenance
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def _sample(sha: str, fields: dict[str, object]) -> Sample:
 
 
 async def judge_labels(evaluation: Evaluation, labels: pl.DataFrame) -> pl.DataFrame:
-    """Scores of the labelled texts by this evaluation's judges: metric, content_sha256, value.
+    """`label_scores` rows: the labelled texts by this evaluation's judges.
 
     The ledger answers what was asked before, so a label set is paid for once per judge key. The verdicts are kept with
     the evaluation's own, under `labels: <metric>`, and what stopped them stops the run.
@@ -75,6 +75,7 @@ async def judge_labels(evaluation: Evaluation, labels: pl.DataFrame) -> pl.DataF
         askers = evaluation.askers(bench)
         rows, verdicts = await ask_about_labels(evaluation, labels, askers)
     evaluation.warehouse.write(VERDICTS, evaluation.evaluation_id, verdicts, part="labels", replace=True)
+    evaluation.warehouse.write(LABEL_SCORES, evaluation.evaluation_id, rows, replace=True)
     evaluation.remember(first_stop(askers, bench))
     return rows
 
@@ -82,8 +83,9 @@ async def judge_labels(evaluation: Evaluation, labels: pl.DataFrame) -> pl.DataF
 async def ask_about_labels(
     evaluation: Evaluation, labels: pl.DataFrame, askers: Mapping[str, Asker]
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Scores of the labelled texts, and the verdicts they rest on."""
+    """`label_scores` rows, and the verdicts they rest on."""
     rows: list[dict[str, object]] = []
+    keys = evaluation.judge_keys()
     kept = [VERDICTS.frame()]
     metrics = {name: metric for name, metric in evaluation.metrics().items() if (labels["metric"] == name).any()}
     by_metric = {name: label_samples(labels.filter(pl.col("metric") == name)) for name in metrics}
@@ -96,9 +98,11 @@ async def ask_about_labels(
             whole, scoring.values(metric, whole, own, evaluation.treatments().get(name)), strict=True
         ):
             evaluation.progress.advance()
-            rows.append({"metric": name, "content_sha256": sample.item_id, "value": score.value})
-    schema = {"metric": pl.String, "content_sha256": pl.String, "value": pl.Float64}
-    return pl.DataFrame(rows, schema=schema), pl.concat(kept)
+            rows.append({
+                "evaluation_id": evaluation.evaluation_id, "metric": name, "content_sha256": sample.item_id,
+                "judge_key": keys[name], "value": score.value,
+            })  # fmt: skip
+    return LABEL_SCORES.frame(rows), pl.concat(kept)
 
 
 async def _asked(
