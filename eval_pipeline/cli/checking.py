@@ -89,7 +89,7 @@ def _system(project: Project, name: str, online: bool, show: int) -> str:
     config = project.config.systems[project.config.system_name(name)]
     model = system_model(name, config, project.environment)
     source = build_source(name, config, project.root, project.environment, chat_model=model)
-    remarks = trust.admit(project, name, [project.config.judge_name()])
+    remarks = [t(*one) for one in trust.admit(project, name, [project.config.judge_name()])]
     text = t(
         f"{config.source}, release {release(config, project.environment)}",
         f"{config.source}, 릴리스 {release(config, project.environment)}",

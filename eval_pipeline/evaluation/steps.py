@@ -339,8 +339,10 @@ class Evaluation:
         spent = paid(self.project, self.payers())
         scoring_sha256 = self.project.config.scoring_sha256(self.system, self.judge)
         reason = self.partial_reason()
-        admission = trust.admit(self.project, self.system, self.judges())
-        remarks = scoring.remarks(self.read(SCORES), verdicts, self.metrics())
+        remarks = [
+            *trust.admit(self.project, self.system, self.judges()),
+            *scoring.remarks(self.read(SCORES), verdicts, self.metrics()),
+        ]
         return EVALUATIONS.frame([{
             "evaluation_id": self.evaluation_id,
             "dataset": self.dataset,
@@ -365,8 +367,8 @@ class Evaluation:
             "partial_reason": reason,
             "is_replay": bool(responses["is_reused"].all()) and not paid(self.project, self.payers()[:1]).call_count,
             "is_unpinned": any(self.project.config.judges[name].allow_floating for name in self.judges()),
-            "warnings": [*admission, *(english for english, _ in remarks)],
-            "warnings_ko": [*admission, *(korean for _, korean in remarks)],
+            "warnings": [english for english, _ in remarks],
+            "warnings_ko": [korean for _, korean in remarks],
         }])  # fmt: skip
 
 

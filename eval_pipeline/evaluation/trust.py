@@ -31,15 +31,15 @@ if TYPE_CHECKING:
     from eval_pipeline.evaluation.steps import Evaluation
 
 
-def admit(project: Project, system: str, judges: Sequence[str]) -> list[str]:
-    """Remarks about the judges of a run.
+def admit(project: Project, system: str, judges: Sequence[str]) -> list[tuple[str, str]]:
+    """Remarks, in English and Korean, about the judges of a run.
 
     Raises:
         SelfEvaluation: a judge is a model inside the system.
         FloatingJudge: a judge names an alias that moves and does not say so.
     """
     models = project.config.systems[system].models
-    remarks: list[str] = []
+    remarks: list[tuple[str, str]] = []
     for name in judges:
         config = project.config.judges[name]
         if config.provider not in {"embedded", "nli"}:

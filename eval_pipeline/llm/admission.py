@@ -53,8 +53,8 @@ def admit(
     *,
     allow_floating: bool,
     today: date | None = None,
-) -> list[str]:
-    """Remarks about a judge that may judge this system.
+) -> list[tuple[str, str]]:
+    """Remarks, in English and Korean, about a judge that may judge this system.
 
     Raises:
         SelfEvaluation: the judge is a model inside the system.
@@ -68,18 +68,36 @@ def admit(
     if is_floating(judge_model):
         if not allow_floating:
             raise FloatingJudge(judge=judge, model=judge_model)
-        remarks.append(f"unpinned: {judge} names {judge_model}, an alias that moves")
+        remarks.append(
+            (
+                f"unpinned: {judge} names {judge_model}, an alias that moves",
+                f"고정되지 않음: {judge}의 {judge_model}은(는) 움직이는 별칭입니다",
+            )
+        )
     if not system_models:
         remarks.append(
-            f"unknown: system {system} does not say which models are inside; self-evaluation cannot be ruled out"
+            (
+                f"unknown: system {system} does not say which models are inside; self-evaluation cannot be ruled out",
+                f"알 수 없음: 시스템 {system}이(가) 안에 든 모델을 밝히지 않아 자기 평가를 배제할 수 없습니다",
+            )
         )
     same = family(judge_model)
     if same and any(family(model) == same for model in system_models):
-        remarks.append(f"family: {judge} and system {system} are of one model family ({same})")
+        remarks.append(
+            (
+                f"family: {judge} and system {system} are of one model family ({same})",
+                f"계열: {judge}와(과) 시스템 {system}은(는) 같은 모델 계열입니다({same})",
+            )
+        )
     retirement = retires_at(judge_model)
     if retirement is not None:
         days = (retirement - (today or datetime.now(UTC).date())).days
         if days <= RETIREMENT_NOTICE_DAYS:
-            word = "retires" if days >= 0 else "was to retire"
-            remarks.append(f"retirement: {judge_model} {word} on {retirement}; calibrate its successor before that")
+            word, ko = ("retires", "종료됩니다") if days >= 0 else ("was to retire", "종료 예정이었습니다")
+            remarks.append(
+                (
+                    f"retirement: {judge_model} {word} on {retirement}; calibrate its successor before that",
+                    f"종료: {judge_model}은(는) {retirement}에 {ko}. 그 전에 후속 모델을 보정하세요",
+                )
+            )
     return remarks

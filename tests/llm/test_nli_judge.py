@@ -150,6 +150,7 @@ def test_a_run_is_refused_where_the_judge_would_be_asked_what_it_cannot_answer(p
     refuse_unanswerable(with_accuracy, "embedded", with_accuracy.metrics(("faithfulness",)))
 
 
+@pytest.mark.slow
 def test_a_run_asks_the_nli_judge_for_its_metric_and_another_for_the_claims(project, run_cli):
     found = configured(project, "  answer_accuracy: {}\n  faithfulness: {judge: claims, gate: false}")
     assert build_judge("claims", found.config.judges["claims"], found).identity.model == "nli"

@@ -191,15 +191,17 @@ def test_an_alias_that_moves_is_told_from_a_pin(model, floats):
 def test_an_alias_is_refused_or_marked():
     with pytest.raises(FloatingJudge, match="gpt-4o"):
         admit("j", "gpt-4o", "s", ["claude-3-haiku-20240307"], allow_floating=False)
-    assert admit("j", "gpt-4o", "s", ["claude-3-haiku-20240307"], allow_floating=True)[0].startswith("unpinned")
+    assert admit("j", "gpt-4o", "s", ["claude-3-haiku-20240307"], allow_floating=True)[0][0].startswith("unpinned")
 
 
 def test_a_family_and_an_unknown_system_are_flagged():
     assert family("chatgpt-4o-latest") == family("gpt-4.1-2025-04-14") == "gpt"
-    (remark,) = admit("j", "gpt-4.1-2025-04-14", "s", ["gpt-4o-2024-08-06"], allow_floating=False)
+    ((remark, korean),) = admit("j", "gpt-4.1-2025-04-14", "s", ["gpt-4o-2024-08-06"], allow_floating=False)
     assert remark.startswith("family")
-    (remark,) = admit("j", "gpt-4.1-2025-04-14", "s", [], allow_floating=False)
+    assert korean.startswith("계열")
+    ((remark, korean),) = admit("j", "gpt-4.1-2025-04-14", "s", [], allow_floating=False)
     assert remark.startswith("unknown")
+    assert korean.startswith("알 수 없음")
 
 
 def test_a_pin_that_retires_soon_is_flagged():
@@ -207,5 +209,5 @@ def test_a_pin_that_retires_soon_is_flagged():
         return admit("j", "gpt-3.5-turbo-1106", "s", ["x"], allow_floating=False, today=today)
 
     assert remarks(date(2026, 1, 1)) == []
-    assert "retires on 2026-09-28" in remarks(date(2026, 9, 1))[0]
-    assert "was to retire on 2026-09-28" in remarks(date(2026, 10, 1))[0]
+    assert "retires on 2026-09-28" in remarks(date(2026, 9, 1))[0][0]
+    assert "was to retire on 2026-09-28" in remarks(date(2026, 10, 1))[0][0]
