@@ -1,6 +1,7 @@
 """docs/scaling.md: its settings are read, its run configurations are accepted, its arithmetic comes out."""
 
 import importlib.util
+import json
 import re
 import subprocess
 import sys
@@ -8,6 +9,8 @@ from pathlib import Path
 
 import pytest
 import yaml
+
+from eval_pipeline.llm.prices import BATCH_SHARE, table
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "scaling.md").read_text(encoding="utf-8")
@@ -36,8 +39,6 @@ def test_every_block_is_of_one_executor():
 
 @pytest.mark.parametrize("executor", EXECUTORS)
 def test_the_run_configurations_shown_are_accepted(executor, clean_environment):
-    import json
-
     if executor in NEEDS and importlib.util.find_spec(NEEDS[executor]) is None:
         pytest.skip(f"{NEEDS[executor]} is not installed")
     shown = [block for block in BLOCKS if EXECUTORS[executor](block)]
@@ -61,3 +62,12 @@ def test_the_extras_and_commands_shown_exist(run_cli, tmp_path):
     assert "--resume" in run_cli("run", "--help", cwd=tmp_path).stdout
     for script in re.findall(r"python (benchmarks/\w+\.py)", PAGE):
         assert (ROOT / script).is_file()
+
+
+def test_the_price_shown_is_that_of_the_price_table():
+    shown = re.search(r"([\d,]+) prompt tokens and (\d+) reply tokens", PAGE).groups()
+    prompt, reply = (int(number.replace(",", "")) for number in shown)
+    price = table()["models"]["gpt-4o-mini-2024-07-18"]
+    whole = 10 * (prompt * price["input"] + reply * price["output"])  # 10 M questions; prices are of a million tokens
+    assert f"| ${whole:,.0f}; by batch ${whole * BATCH_SHARE:,.0f} |" in PAGE
+    assert f"prices.yaml` ({table()['dated']})" in PAGE
