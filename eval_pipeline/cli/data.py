@@ -85,10 +85,18 @@ def diff(
 
 
 @dataset_app.command(help=t("Rot: moved content, broken rows", "노후화 검사"))
-def check(name: NameAtTag, json_: AsJson = False, lang: Lang = LANGUAGE) -> None:
+def check(
+    name: NameAtTag,
+    docs: Annotated[
+        Path | None,
+        typer.Option("--docs", help=t("Folder for Great Expectations data docs", "Great Expectations data docs 폴더")),
+    ] = None,
+    json_: AsJson = False,
+    lang: Lang = LANGUAGE,
+) -> None:
     from eval_pipeline.cli import datasets
 
-    raise typer.Exit(datasets.check(project(), name, json_))
+    raise typer.Exit(datasets.check(project(), name, docs, json_))
 
 
 @dataset_app.command(help=t("Write a version to a file", "버전을 파일로 내보내기"))

@@ -163,22 +163,25 @@ def diff(project: Project, name: str, old: str, new: str, as_json: bool) -> None
         say(f"{row['change']:<8} {row['item_id']} {', '.join(row['fields'] or [])}")
 
 
-def check(project: Project, name: str, as_json: bool) -> int:
+def check(project: Project, name: str, docs: Path | None, as_json: bool) -> int:
     """Everything that can be wrong with a version; 1 when something is an error."""
     from eval_pipeline.evaluation import dataset_check
 
     dataset, tag = _split(name)
     folder = _folder(project, dataset)
     found = dataset_check.check(project, dataset, folder, tag, datetime.now(UTC).date())
+    page = None if docs is None else dataset_check.data_docs(folder, tag, docs)
     rows = [_as_row(one) for one in found]
     if as_json:
         emit(rows)
-    elif not rows:
-        version = stored.load(folder, tag)
-        say(t(f"{dataset}@{version.tag}: nothing found in {version.items.height} items.",
-              f"{dataset}@{version.tag}: 항목 {version.items.height}개에서 문제를 찾지 못했습니다."))  # fmt: skip
     else:
         _print_findings(rows)
+        if not rows:
+            version = stored.load(folder, tag)
+            say(t(f"{dataset}@{version.tag}: nothing found in {version.items.height} items.",
+                  f"{dataset}@{version.tag}: 항목 {version.items.height}개에서 문제를 찾지 못했습니다."))  # fmt: skip
+        if page is not None:
+            say(t(f"Data docs of the row rules: {page}", f"행 규칙의 data docs: {page}"))
     return 1 if any(row["severity"] == "error" for row in rows) else 0
 
 

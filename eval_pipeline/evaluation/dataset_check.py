@@ -10,11 +10,12 @@ from pathlib import Path
 import polars as pl
 
 from eval_pipeline.config import DatasetConfig
-from eval_pipeline.errors import DatasetNotFound
+from eval_pipeline.errors import DatasetNotFound, NotWritable
 from eval_pipeline.evaluation.project import Project
 from eval_pipeline.intake import datasets
 from eval_pipeline.quality import history, rot
 from eval_pipeline.quality.findings import Finding
+from eval_pipeline.quality.validate import data_docs as write_data_docs
 from eval_pipeline.quality.validate import validate
 from eval_pipeline.stages.calibration import ADJUDICATED
 from eval_pipeline.store.warehouse import Warehouse
@@ -58,6 +59,18 @@ def check(project: Project, name: str, folder: Path, tag: str, today: date) -> l
         *history.label_drift(*relabelled(folder, name)),
     ]
     return sorted(found, key=lambda one: one.severity != "error")
+
+
+def data_docs(folder: Path, tag: str, target: Path) -> Path:
+    """Writes Great Expectations' own pages about the row rules of one version; returns the page to open.
+
+    Raises:
+        NotWritable: the target cannot be written.
+    """
+    try:
+        return write_data_docs(GOLDEN_ITEMS, datasets.load(folder, tag).items, target)
+    except OSError as error:
+        raise NotWritable(path=target, reason=error.strerror or str(error)) from error
 
 
 def rows(findings: Sequence[Finding]) -> pl.DataFrame:

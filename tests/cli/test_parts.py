@@ -64,3 +64,10 @@ def test_a_sample_is_drawn_by_seed_in_any_format(project, run_cli):
     assert run_cli(*sample, "--out", "s.jsonl", cwd=project).returncode == 2
     assert run_cli(*sample, "--out", "s.xlsx", cwd=project).returncode == 0
     assert run_cli("dataset", "add", "small", "s.xlsx", "--tag", "v1", "--message", "m", cwd=project).returncode == 0
+
+
+def test_the_row_rules_are_also_written_as_data_docs(project, run_cli):
+    done = run_cli("dataset", "check", "helpdesk", "--docs", "docs", cwd=project)
+    assert done.returncode == 0 and "docs/index.html" in done.stdout and "nothing found in 135 items" in done.stdout
+    pages = "".join(page.read_text(encoding="utf-8") for page in (project / "docs").rglob("*.html"))
+    assert "golden_items" in pages
