@@ -1,8 +1,8 @@
 """A pytest plugin that gates: `pytest -p eval_pipeline.pytest_plugin`. Loads nothing heavy until `rag_evaluation` is used.
 
 def test_rag(rag_evaluation):
-rag_evaluation.assert_metric("faithfulness", at_least=0.85, bottom_decile_at_least=0.5)
-rag_evaluation.assert_no_regression("answer_accuracy")
+    rag_evaluation.assert_metric("faithfulness", at_least=0.85, bottom_decile_at_least=0.5)
+    rag_evaluation.assert_no_regression("answer_accuracy")
 """
 
 from __future__ import annotations
@@ -31,10 +31,13 @@ class RagEvaluation:
         """The metric's summary over all strata.
 
         Raises:
-            AssertionError: the metric was not evaluated.
+            AssertionError: the metric was not evaluated, or the evaluation is partial.
         """
         rows = [row for row in self.view.summaries.to_dicts() if row["metric"] == metric and row["stratum"] == "all"]
         assert rows, f"{metric} was not evaluated; evaluated: {sorted(set(self.view.summaries['metric']))}"
+        assert not self.view.evaluation["is_partial"], (
+            f"the evaluation is partial: {self.view.evaluation['partial_reason']}"
+        )
         return rows[0]
 
     def assert_metric(self, metric: str, *, at_least: float, bottom_decile_at_least: float | None = None) -> None:
@@ -45,9 +48,6 @@ class RagEvaluation:
         """
         row = self.summary(metric)
         worst = " ".join(row["worst_item_ids"][:10])
-        assert not self.view.evaluation["is_partial"], (
-            f"the evaluation is partial: {self.view.evaluation['partial_reason']}"
-        )
         assert row["mean_lower_bound"] is not None, f"{metric} is undefined: {row['mean_reason']}"
         assert row["mean_lower_bound"] >= at_least, (
             f"{metric}: lower bound {row['mean_lower_bound']:.3f} < {at_least} "
@@ -77,14 +77,30 @@ class RagEvaluation:
 
 
 @pytest.fixture(scope="session")
-def rag_evaluation() -> RagEvaluation:
-    """The configured run of the project at hand; what was asked before costs nothing."""
+def rag_evaluation(tmp_path_factory: pytest.TempPathFactory) -> RagEvaluation:
+    """The configured run of the project at hand; what was asked before costs nothing.
+
+    The workers of pytest-xdist share one: the first evaluates, the others wait for it.
+    """
+    from filelock import FileLock
+
     from eval_pipeline.evaluation.project import Project
+
+    project = Project.find(Path.cwd(), dict(os.environ))
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        return RagEvaluation(project, _evaluate(project))
+    shared = tmp_path_factory.getbasetemp().parent / "rag_evaluation"  # the workers' common folder, new in each session
+    with FileLock(f"{shared}.lock"):
+        if not shared.exists():
+            shared.write_text(_evaluate(project), encoding="utf-8")
+    return RagEvaluation(project, shared.read_text(encoding="utf-8"))
+
+
+def _evaluate(project: Project) -> str:
     from eval_pipeline.evaluation.steps import Options
     from eval_pipeline.launch import Target, evaluate
 
-    project = Project.find(Path.cwd(), dict(os.environ))
     config = project.config
     dataset = config.dataset_name()
     target = Target(dataset, config.datasets[dataset].tag, config.system_name(), config.judge_name())
-    return RagEvaluation(project, evaluate(project, target, Options()))
+    return evaluate(project, target, Options())
