@@ -96,7 +96,7 @@ def test_what_is_undefined_or_partial_never_passes(changed, said):
 
 
 def test_a_metric_that_was_not_evaluated_never_passes():
-    with pytest.raises(AssertionError, match="faithfulness was not evaluated; evaluated: .*정확도"):
+    with pytest.raises(AssertionError, match=r"faithfulness was not evaluated; evaluated: .*정확도"):
         seen().assert_metric("faithfulness", at_least=0.0)
 
 
@@ -105,6 +105,6 @@ def test_a_regression_names_its_evidence_and_items(verdict):
     rule = ("정확도", "regression (window)", verdict, "dropped .05", ["질문1"])
     with pytest.raises(AssertionError, match=rf"{verdict} dropped \.05 \(질문1\)"):
         seen(gate=[rule]).assert_no_regression("정확도")
-    seen(gate=[rule[:2] + ("NOT_EVALUATED", "no baseline", [])]).assert_no_regression("정확도")
+    seen(gate=[(*rule[:2], "NOT_EVALUATED", "no baseline", [])]).assert_no_regression("정확도")
     with pytest.raises(AssertionError, match="the gate did not look at"):
         seen().assert_no_regression("정확도")
