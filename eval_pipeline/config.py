@@ -12,13 +12,24 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
 import yaml
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from eval_pipeline.errors import ChoiceNeeded, ConfigurationInvalid, FileUnreadable, UnknownName, nearest
 from eval_pipeline.vocabulary import Decision, Language, NoClaimsPolicy, NoResponsePolicy, Policy
 
 CONFIG_NAME = "evaluation.yaml"
 Share = Annotated[float, Field(ge=0, le=1)]
+CANARY_LEAST = 50
+
+
+def _says_something(size: int) -> int:
+    if 0 < size < CANARY_LEAST:
+        raise ValueError(f"fewer than {CANARY_LEAST} frozen items show nothing; 0 turns the canary off")
+    return size
+
+
+CanarySize = Annotated[int, Field(ge=0), AfterValidator(_says_something)]
+"""Frozen items that a judge on an endpoint is asked anew each night. The default is above 50, so that some may be lost."""
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9가-힣][A-Za-z0-9가-힣_.-]{0,63}$")]
 
 
@@ -238,6 +249,45 @@ class AlertConfig(Section):
     )
 
 
+Severity = Literal["warn", "error"]
+
+
+class CheckConfig(Section):
+    """How loud one asset check is when it does not pass; only `error` raises an alert."""
+
+    severity: Severity = "error"
+
+
+class JudgeAgreementConfig(CheckConfig):
+    """The least that the two templates of a metric must agree."""
+
+    severity: Severity = "warn"
+    minimum: float = Field(default=0.4, ge=-1, le=1)
+
+
+class CalibrationFreshnessConfig(CheckConfig):
+    """How old the newest human label may be."""
+
+    maximum_label_age_days: int = Field(default=180, ge=1)
+
+
+class ChecksConfig(Section):
+    """The asset checks; what is not here keeps its severity."""
+
+    invalid_grade_rate: CheckConfig = CheckConfig()
+    bottom_decile: CheckConfig = CheckConfig()
+    judge_agreement: JudgeAgreementConfig = JudgeAgreementConfig()
+    canary_drift: CheckConfig = CheckConfig()
+    calibration_freshness: CalibrationFreshnessConfig = CalibrationFreshnessConfig()
+    label_provenance: CheckConfig = CheckConfig(severity="warn")
+    cost_against_budget: CheckConfig = CheckConfig(severity="warn")
+
+    def severity(self, check: str) -> Severity:
+        """Of one check by name; those that cannot be softened are errors."""
+        found = getattr(self, check, None)
+        return found.severity if isinstance(found, CheckConfig) else "error"
+
+
 class LimitsConfig(Section):
     """Stops that keep what was paid for."""
 
@@ -263,8 +313,9 @@ class EvaluationConfig(Section):
     gate: GateConfig = GateConfig()
     schedule: ScheduleConfig | None = None
     alerts: AlertConfig | None = None
+    checks: ChecksConfig = ChecksConfig()
     limits: LimitsConfig = LimitsConfig()
-    canary_size: int = Field(default=50, ge=0)
+    canary_size: CanarySize = 60
 
     @model_validator(mode="after")
     def _names_exist(self) -> EvaluationConfig:

@@ -55,7 +55,7 @@ def run(
     from eval_pipeline.cli import running
 
     if dry_run:
-        running.dry_run(project(), dataset, system, judge, tuple(metric or ()), limit, json_)
+        running.dry_run(project(), dataset, system, judge, tuple(metric or ()), limit, json_, gate)
         return
     code = running.run(
         project(), dataset=dataset, system=system, judge=judge, metrics=tuple(metric or ()), limit=limit,

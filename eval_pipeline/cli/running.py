@@ -93,12 +93,12 @@ def status(project: Project, as_json: bool) -> None:
 
 
 def dry_run(project: Project, dataset: str | None, system: str | None, judge: str | None, metrics: tuple[str, ...],
-            limit: int | None, as_json: bool) -> None:  # fmt: skip
+            limit: int | None, as_json: bool, gate: Policy | None = None) -> None:  # fmt: skip
     """What a run would ask, without sending anything."""
     from eval_pipeline.cli.querying import table
     from eval_pipeline.evaluation.dry_run import estimate
 
-    rows = estimate(project, dataset, system, judge, metrics, limit)
+    rows = estimate(project, dataset, system, judge, metrics, limit, gate or Policy.PR)
     if as_json:
         emit(rows)
         return

@@ -1,5 +1,6 @@
 """Asset checks: what can be wrong with an evaluation, shown also when it is right. Rules live elsewhere."""
 
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
@@ -9,12 +10,12 @@ import polars as pl
 from eval_pipeline.defs.partitions import EVALUATIONS
 from eval_pipeline.defs.resources import ProjectResource, RunOptions
 from eval_pipeline.defs.steps import evaluation
-from eval_pipeline.evaluation import dataset_check
+from eval_pipeline.evaluation import checks, dataset_check
+from eval_pipeline.evaluation.steps import Evaluation
 from eval_pipeline.report.metadata import markdown_table
-from eval_pipeline.stages.aggregation import accounting_violations
-from eval_pipeline.tables import SUMMARIES
 
 Context = dg.AssetCheckExecutionContext
+Check = Callable[[Evaluation], checks.Checked]
 check: dict[str, Any] = {"partitions_def": EVALUATIONS}
 ERROR, WARN = dg.AssetCheckSeverity.ERROR, dg.AssetCheckSeverity.WARN
 
@@ -31,26 +32,62 @@ def _result(bad: pl.DataFrame, advice: str, severity: dg.AssetCheckSeverity) -> 
     )
 
 
-@dg.asset_check(
-    asset="summaries", **check, blocking=True, description="Every item is accounted for, per metric and stratum."
-)
-def accounting_identity(context: Context, project: ProjectResource, run_options: RunOptions) -> dg.AssetCheckResult:
-    summaries = evaluation(context, project, run_options).read(SUMMARIES)
-    lines = pl.DataFrame(
-        {"violation": [str(line) for line in accounting_violations(summaries)]}, schema={"violation": pl.String}
-    )
-    return _result(lines, "This is a defect of the pipeline; keep the warehouse and report it.", ERROR)
+SUMMARY_CHECKS = {
+    "accounting_identity": (checks.accounting_identity, "summaries", "Every item is accounted for, per metric and stratum."),
+    "invalid_grade_rate": (checks.invalid_grade_rate, "summaries", "Unusable judge replies stay under the configured share."),
+    "bottom_decile": (checks.bottom_decile, "summaries", "The worst 10 % of each metric keeps its floor."),
+    "judge_agreement": (checks.judge_agreement, "scores", "The judge's two templates agree: self-consistency, not truth."),
+}  # fmt: skip
+TRUST_CHECKS = {
+    "canary_drift": (checks.canary_drift, "calibrations", "The judge still answers frozen questions as it first did."),
+    "calibration_freshness": (checks.calibration_freshness, "calibrations", "The judge was tested against people, not long ago."),
+    "label_provenance": (checks.label_provenance, "calibrations", "Labels come from people."),
+}  # fmt: skip
+GATE_CHECKS = {
+    "cost_against_budget": (checks.cost_against_budget, "gate_decisions", "Calls and cost stay within the limits."),
+    "gate_decision": (checks.gate_decision, "gate_decisions", "What the gate says, with every rule."),
+}  # fmt: skip
+BLOCKING = {"accounting_identity"}
+"""Only what would make every later number wrong; the others reach the gate, which blocks and says why."""
 
 
-@dg.asset_check(asset="summaries", **check, description="Unusable judge replies stay under the configured share.")
-def invalid_grade_rate(context: Context, project: ProjectResource, run_options: RunOptions) -> dg.AssetCheckResult:
-    current = evaluation(context, project, run_options)
-    cap = current.project.config.gate.max_invalid_share
-    shown = ["metric", "stratum", "item_count", "invalid_count", "invalid_share"]
-    bad = current.read(SUMMARIES).filter((pl.col("stratum") == "all") & (pl.col("invalid_share") > cap)).select(shown)
-    return _result(
-        bad, f"Over {cap:.1%}: query the view invalid_grades, then fix the judge, prompt or token limit.", ERROR
-    )
+def _specs(group: dict[str, tuple[Check, str, str]]) -> list[dg.AssetCheckSpec]:
+    return [
+        dg.AssetCheckSpec(name, asset=asset, description=text, blocking=name in BLOCKING, **check)
+        for name, (_, asset, text) in group.items()
+    ]
+
+
+def _results(group: dict[str, tuple[Check, str, str]], current: Evaluation) -> Iterator[dg.AssetCheckResult]:
+    config = current.project.config
+    for name, (look, asset, _) in group.items():
+        found = look(current)
+        yield dg.AssetCheckResult(
+            asset_key=asset,
+            check_name=name,
+            passed=found.passed,
+            severity=dg.AssetCheckSeverity[config.checks.severity(name).upper()],
+            metadata={
+                "rows": dg.MetadataValue.md(markdown_table(found.rows, found.rows.columns[:9], 20)),
+                "advice": found.advice_in(config.language),
+                **{label: "-" if value is None else value for label, value in found.numbers.items()},
+            },
+        )
+
+
+@dg.multi_asset_check(specs=_specs(SUMMARY_CHECKS))
+def check_summaries(context: Context, project: ProjectResource, run_options: RunOptions):  # noqa: ANN201
+    yield from _results(SUMMARY_CHECKS, evaluation(context, project, run_options))
+
+
+@dg.multi_asset_check(specs=_specs(TRUST_CHECKS))
+def check_trust(context: Context, project: ProjectResource, run_options: RunOptions):  # noqa: ANN201
+    yield from _results(TRUST_CHECKS, evaluation(context, project, run_options))
+
+
+@dg.multi_asset_check(specs=_specs(GATE_CHECKS))
+def check_gate(context: Context, project: ProjectResource, run_options: RunOptions):  # noqa: ANN201
+    yield from _results(GATE_CHECKS, evaluation(context, project, run_options))
 
 
 @dg.asset_check(

@@ -11,7 +11,7 @@ import polars as pl
 
 from eval_pipeline.asking import Asker
 from eval_pipeline.chat import ChatReply, ChatRequest, ModelIdentity
-from eval_pipeline.evaluation import trust
+from eval_pipeline.evaluation import canary, trust
 from eval_pipeline.evaluation.judges import build_judge, refuse_unanswerable
 from eval_pipeline.evaluation.project import Project
 from eval_pipeline.evaluation.steps import Evaluation, Options
@@ -26,7 +26,7 @@ from eval_pipeline.stages import decomposition
 from eval_pipeline.stages.sampling import CLAIMS_METRIC, LABELS, samples, with_claims
 from eval_pipeline.systems.journal import Journal
 from eval_pipeline.systems.source import build_source, fetch
-from eval_pipeline.vocabulary import Outcome, PartSource
+from eval_pipeline.vocabulary import Outcome, PartSource, Policy
 
 OUTPUT_TOKENS = 8
 """A grade as JSON."""
@@ -80,8 +80,8 @@ class _Line:
 
 
 def estimate(project: Project, dataset: str | None, system: str | None, judge: str | None, metrics: tuple[str, ...],
-             limit: int | None) -> list[dict[str, Any]]:  # fmt: skip
-    """One row per metric, decomposition's own, and one per labelled metric for its calibration.
+             limit: int | None, policy: Policy = Policy.PR) -> list[dict[str, Any]]:  # fmt: skip
+    """One row per metric, decomposition's own, and one per labelled metric for its calibration, one per canary.
 
     Exact before re-asks where `calls` equals `calls_at_most`. Where claims are not made yet `calls` reckons with one
     claim a text and `calls_at_most` with eight. Sends nothing to a judge; only recorded systems are read, others count
@@ -91,7 +91,7 @@ def estimate(project: Project, dataset: str | None, system: str | None, judge: s
     chosen = project.config.dataset_name(name or None)
     evaluation = Evaluation(
         project, "dry-run", chosen, tag or project.config.datasets[chosen].tag, project.config.system_name(system),
-        project.config.judge_name(judge), datetime.now(UTC), Options(limit, metrics),
+        project.config.judge_name(judge), datetime.now(UTC), Options(limit, metrics, policy=policy),
     )  # fmt: skip
     return asyncio.run(_estimate(evaluation))
 
@@ -128,6 +128,10 @@ async def _estimate(evaluation: Evaluation) -> list[dict[str, Any]]:
             labelled = await _claimed(evaluation, labelled, metric.decomposes, claiming)
             lines.append(_Line(f"{LABELS}{CLAIMS_METRIC} ({name})", evaluation.judge, maker, 0))
         lines.append(_Line(f"{LABELS}{name}", evaluation.judge_of(name), counter, await _ask(labelled, metric, asker)))
+    for name, frozen in canary.frozen(evaluation, whole).items():
+        counter, asker = _counting(evaluation, evaluation.judge_of(name), ledger, seen)
+        await _ask(frozen, declared[name], replace(asker, occasion=evaluation.evaluation_id))
+        lines.append(_Line(f"{canary.PREFIX}{name}", evaluation.judge_of(name), counter, 0))
     return [
         _row(evaluation, line, _correction([one.counter for one in lines if one.judge == line.judge])) for line in lines
     ]

@@ -17,7 +17,7 @@ from eval_pipeline.asking import Asker
 from eval_pipeline.chat import ModelIdentity
 from eval_pipeline.config import MetricConfig, SystemConfig
 from eval_pipeline.errors import EmptyDataset, Stopped, SystemMisconfigured
-from eval_pipeline.evaluation import evidence, trust
+from eval_pipeline.evaluation import canary, evidence, trust
 from eval_pipeline.evaluation.judges import (
     Bench,
     Limits,
@@ -245,11 +245,13 @@ class Evaluation:
         return frame
 
     def calibrations(self) -> pl.DataFrame:
-        """The judge against the labels: label rows with their own texts, judged by this judge."""
+        """The judge against the labels, each with its own texts, and against its own earlier replies (the canary)."""
         labels = datasets.labels(self.project.dataset_folder(self.dataset), self.dataset)
         if not labels.is_empty():
             self.warehouse.write(HUMAN_LABELS, self.dataset, labels, replace=True)
-        return trust.calibrate(self, labels)
+        frame = trust.calibrate(self, labels)
+        canary.ask(self)
+        return frame
 
     def gate_decisions(self) -> pl.DataFrame:
         """The gate under this run's policy; then the evaluation's own row, last."""
@@ -305,9 +307,9 @@ class Evaluation:
         """The limits less what this evaluation already spent, in earlier tries too."""
         return self.limits().less(paid(self.project, self.payers()))
 
-    def payers(self) -> tuple[str, str]:
-        """The accounts of this evaluation in the ledger: its own questions, and those about labelled texts."""
-        return self.evaluation_id, f"{LABELS}{self.evaluation_id}"
+    def payers(self) -> tuple[str, str, str]:
+        """The accounts of this evaluation in the ledger: its own questions, those about labelled texts, and the canary's."""
+        return self.evaluation_id, f"{LABELS}{self.evaluation_id}", f"{canary.PREFIX}{self.evaluation_id}"
 
     def _stop_file(self) -> Path:
         return self.project.local / "journal" / f"{self.evaluation_id}.stopped"

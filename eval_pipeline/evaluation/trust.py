@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from eval_pipeline.asking import Asker
-from eval_pipeline.evaluation import evidence
+from eval_pipeline.evaluation import canary, evidence
 from eval_pipeline.evaluation.judges import first_stop
 from eval_pipeline.evaluation.project import Project
 from eval_pipeline.intake import datasets
@@ -193,4 +193,5 @@ def gate_case(project: Project, row: Mapping[str, Any], warehouse: Warehouse, po
         rot=tuple(datasets.moved(folder, row["dataset_tag"])),
         window=evidence.window(warehouse, row, project.config.gate.window),
         pinned=evidence.pinned(folder, project.config.gate.baseline),
+        canaries=canary.compared(warehouse, row, project.config.gate.window),
     )

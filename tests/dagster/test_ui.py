@@ -2,11 +2,13 @@
 
 import ast
 import json
+import re
 import socket
 import subprocess
 import sys
 import time
 import urllib.request
+from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 
@@ -28,11 +30,23 @@ CHAIN = [
     "report",
 ]
 
+CHECKS = {
+    "golden_items_suite", "accounting_identity", "invalid_grade_rate", "bottom_decile", "judge_agreement", "canary_drift",
+    "calibration_freshness", "label_provenance", "cost_against_budget", "gate_decision",
+}  # fmt: skip
+ITEM = r"\b(en|ko)-[a-z]+-\d+"
+
 
 @pytest.fixture(scope="module")
 def webserver(finished, clean_environment):
-    """A real dagster-webserver on the finished project, loaded from its workspace.yaml; its URL."""
-    folder, _ = finished
+    """A real dagster-webserver on the finished project; its URL."""
+    with served(finished[0], clean_environment) as url:
+        yield url
+
+
+@contextmanager
+def served(folder, clean_environment):
+    """A real dagster-webserver on a project, loaded from its workspace.yaml; its URL."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -113,15 +127,59 @@ def test_check_results_are_there_also_when_they_pass(webserver):
         for node in ask(webserver, query)["assetNodes"]
         for check in node["assetChecksOrError"].get("checks", [])
     }
-    assert {"accounting_identity", "invalid_grade_rate", "golden_items_suite"} <= set(checks)
+    assert set(checks) == CHECKS
     for check in checks.values():
         assert check["description"]
-    runs = ask(webserver, "{ runsOrError { ... on Runs { results { runId } } } }")["runsOrError"]["results"]
+    seen = evaluated(webserver)
+    assert set(seen) == CHECKS
+    assert all(one["advice"] for one in seen.values())
+    # Constructed labels certify no judge, which is all that is wrong with the sample.
+    assert {name for name, one in seen.items() if not one["success"]} == {
+        "calibration_freshness", "label_provenance", "gate_decision"
+    }  # fmt: skip
+
+
+def test_invalid_grades_a_moved_tag_and_an_uncalibrated_judge_fail_their_checks_and_block_the_gate(
+    judged, loopback, run_cli, clean_environment
+):
+    loopback.control(faults={"off_scale": 0.8})
+    items = judged / "datasets" / "helpdesk" / "items.jsonl"
+    items.write_text(items.read_text(encoding="utf-8").replace("Marubit", "Marubot", 1), encoding="utf-8")
+    done = run_cli("run", "--json", cwd=judged, JUDGE_KEY="sk-ui")
+    assert done.returncode == 0, done.stderr
+    printed = json.loads(done.stdout)["gate"]
+    assert printed["decision"] == "BLOCKED"
+    assert {"invalid", "dataset", "calibration"} <= {
+        rule["rule"] for rule in printed["rules"] if rule["verdict"] == "BLOCKED"
+    }
+    with served(judged, clean_environment) as url:
+        seen = evaluated(url)
+    said = {
+        "invalid_grade_rate": (ITEM, "run --retry-invalid"),
+        "golden_items_suite": (ITEM, "under a new tag"),
+        "calibration_freshness": ("untested", "label export"),
+        "gate_decision": ("BLOCKED", "eval-pipeline report"),
+    }
+    for name, (rows, advice) in said.items():
+        assert seen[name]["success"] is False, name
+        assert seen[name]["severity"] == "ERROR", name
+        assert re.search(rows, seen[name]["rows"]), seen[name]["rows"]
+        assert advice in seen[name]["advice"]
+    assert seen["accounting_identity"]["success"] is True
+
+
+def evaluated(url):
+    """The checks of the oldest run by name: success, severity, and metadata by label."""
+    runs = ask(url, "{ runsOrError { ... on Runs { results { runId } } } }")["runsOrError"]["results"]
     events = f"""{{ logsForRun(runId: "{runs[-1]["runId"]}") {{ ... on EventConnection {{ events {{
-        ... on AssetCheckEvaluationEvent {{ evaluation {{ checkName success }} }} }} }} }} }}"""
-    seen = [event["evaluation"] for event in ask(webserver, events)["logsForRun"]["events"] if event]
-    assert {"accounting_identity", "invalid_grade_rate", "golden_items_suite"} <= {one["checkName"] for one in seen}
-    assert all(one["success"] for one in seen)
+        ... on AssetCheckEvaluationEvent {{ evaluation {{ checkName success severity metadataEntries {{
+            label ... on TextMetadataEntry {{ text }} ... on MarkdownMetadataEntry {{ mdStr }} }} }} }} }} }} }} }}"""
+    found = [event["evaluation"] for event in ask(url, events)["logsForRun"]["events"] if event]
+    return {
+        one["checkName"]: {"success": one["success"], "severity": one["severity"]}
+        | {entry["label"]: entry.get("text", entry.get("mdStr")) for entry in one["metadataEntries"]}
+        for one in found
+    }
 
 
 def test_an_asset_s_body_is_one_statement():

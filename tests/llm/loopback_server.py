@@ -26,6 +26,7 @@ KNOBS = {
     "unsupported": [],  # parameters answered with HTTP 400
     "model": None,  # name to answer as; null echoes the request's
     "seed": 0,
+    "salt": "",  # another one is another judge under the same name
     "grade": None,  # the grade of every question; null is one that depends on the prompt
     "logprobs": None,
     "token_ratio": 1.0,  # tokens counted for four characters
@@ -74,7 +75,7 @@ def grade(text):
         if re.search(r"0, 1 or 2|0, 1, 2", text)
         else (0, 1)
     )
-    return allowed[int(hashlib.sha256(text.encode()).hexdigest(), 16) % len(allowed)]
+    return allowed[int(hashlib.sha256((STATE.knobs["salt"] + text).encode()).hexdigest(), 16) % len(allowed)]
 
 
 def completion(request, content, finish="stop", **message):

@@ -13,6 +13,7 @@ from datetime import datetime
 import polars as pl
 
 from eval_pipeline.config import PolicyConfig
+from eval_pipeline.stages.gating import canary
 from eval_pipeline.stages.gating.case import ALL, LISTED_ITEMS, Case, Gate, Past, Rule, number, signed
 from eval_pipeline.stages.gating.levels import levels
 from eval_pipeline.stages.gating.regression import regressions
@@ -27,7 +28,7 @@ SEVERITY = (Decision.PASS, Decision.PASS_UNPROVEN, Decision.INCONCLUSIVE, Decisi
 
 def decide(case: Case) -> Gate:
     """Applies every rule. A proven FAIL is among the rules also when another rule blocks."""
-    rules = whole(case)
+    rules = [*whole(case), *canary.rules(case)]
     for metric in case.gated:
         rules += levels(case, metric)
     rules += regressions(case)

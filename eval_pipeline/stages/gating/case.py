@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from eval_pipeline.config import GateConfig, GateMetricConfig, PolicyConfig
 from eval_pipeline.vocabulary import Decision, Policy
+
+if TYPE_CHECKING:
+    from eval_pipeline.stages.gating.canary import Canary
 
 ALL = "all"
 LISTED_ITEMS = 1000
@@ -66,6 +69,7 @@ class Case:
         pinned: the pinned baseline, or null.
         self_evaluation: remarks about judges that are a model inside the system; any blocks.
         noise_floors: by metric, the sd of the mean difference between two judgings of the same responses.
+        canaries: frozen questions asked anew, by metric; empty when none were asked.
         confirmed: metrics whose drop was confirmed by judging both sides again on one day.
     """
 
@@ -83,6 +87,7 @@ class Case:
     pinned: Past | None = None
     self_evaluation: tuple[str, ...] = ()
     noise_floors: Mapping[str, float] = field(default_factory=dict)
+    canaries: tuple[Canary, ...] = ()
     confirmed: frozenset[str] = frozenset()
 
     @property
