@@ -1,4 +1,4 @@
-"""Runs `eval-pipeline run` and kills its own process at one moment of one stage: `python killed_run.py STAGE MOMENT`.
+"""Runs `eval-pipeline run` and kills its own process at one moment of one stage: `python killed_run.py STAGE MOMENT [OPTION ...]`.
 
 Moments: `entry`, before the stage did anything; `midway`, while its file is written and not yet in its place; `asking`,
 after some replies were paid for; `end`, when the stage is done and Dagster does not know it yet.
@@ -55,5 +55,5 @@ def arm(stage, moment):
 
 if __name__ == "__main__":
     arm(*sys.argv[1:3])
-    sys.argv = ["eval-pipeline", "run"]
+    sys.argv = ["eval-pipeline", "run", *sys.argv[3:]]
     main()

@@ -12,6 +12,8 @@ import pytest
 pytestmark = pytest.mark.daemon
 KEY = "sk-recognisable-0123456789"
 IN_FLIGHT = 8
+LIMITED = ["--limit", "40"]
+"""Enough questions in every stage, and quick."""
 SCRIPT = Path(__file__).with_name("killed_run.py")
 STAGES = ["golden_items", "responses", "claims", "verdicts", "scores", "summaries", "calibrations", "gate_decisions", "results", "report"]  # fmt: skip
 ASKING = ["claims", "verdicts", "calibrations"]
@@ -20,7 +22,7 @@ MOMENTS = [
     *((stage, "asking") for stage in ASKING),
     ("report", "end"),
 ]
-ALWAYS = {("golden_items", "entry"), ("verdicts", "asking"), ("results", "midway")}
+ALWAYS = {("verdicts", "asking"), ("results", "midway")}
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +41,7 @@ def evaluated(tmp_path_factory, _loopback, run_cli):
     # Labels are judged in the evaluations under test.
     labels = folder / "datasets" / "helpdesk" / "labels"
     labels.rename(labels.with_name("labels-later"))
-    done = run_cli("run", "--system", "borealis", "--json", cwd=folder, JUDGE_KEY=KEY)
+    done = run_cli("run", "--system", "borealis", *LIMITED, "--json", cwd=folder, JUDGE_KEY=KEY)
     assert done.returncode == 0, done.stderr
     labels.with_name("labels-later").rename(labels)
     return folder, json.loads(done.stdout)["evaluation_id"]
@@ -67,7 +69,7 @@ def test_a_run_killed_here_goes_on_as_the_same_evaluation(stage, moment, evaluat
     project = shutil.copytree(source, tmp_path / "project")
     before = published(project)
     killed = subprocess.run(
-        [sys.executable, str(SCRIPT), stage, moment], cwd=project, env=clean_environment(JUDGE_KEY=KEY),
+        [sys.executable, str(SCRIPT), stage, moment, *LIMITED], cwd=project, env=clean_environment(JUDGE_KEY=KEY),
         capture_output=True, text=True, check=False, timeout=300,
     )  # fmt: skip
     assert killed.returncode == -9, killed.stderr[-2000:]
@@ -76,7 +78,7 @@ def test_a_run_killed_here_goes_on_as_the_same_evaluation(stage, moment, evaluat
     between = published(project)
     assert between.pop(first) == before[first]
 
-    resumed = run_cli("run", "--resume", "--json", cwd=project, JUDGE_KEY=KEY)
+    resumed = run_cli("run", "--resume", *LIMITED, "--json", cwd=project, JUDGE_KEY=KEY)
     assert resumed.returncode == 0, resumed.stderr
     evaluation_id = json.loads(resumed.stdout)["evaluation_id"]
     assert evaluation_id.endswith(open_run["run_id"][:8])
