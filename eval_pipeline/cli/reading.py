@@ -146,3 +146,14 @@ def report(project: Project, selector: str, out_file: Path | None, format_: str)
     else:
         path = write_report(project, evaluation_id, out_file, LANGUAGE)
     say(str(path))
+
+
+def export(project: Project, selector: str, shape: str, out_file: Path) -> None:
+    """Writes the scores of one evaluation for other tools."""
+    from eval_pipeline.report.exports import SHAPES
+
+    if shape not in SHAPES:
+        raise UnknownName(kind=t("format", "형식"), name=shape, known=SHAPES)
+    seen = stored.view(project, stored.select(project, selector))
+    out_file.write_bytes(SHAPES[shape](seen))
+    say(f"{out_file}: {t(f'{seen.responses.height} items', f'항목 {seen.responses.height}개')}")

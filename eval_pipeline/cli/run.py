@@ -109,6 +109,22 @@ def report(
     reading.report(project(), evaluation, out_file, format_)
 
 
+def export(
+    out_file: Annotated[Path, typer.Option("--out", help=t("File to write to", "저장할 파일"))],
+    shape: Annotated[
+        str,
+        typer.Option(
+            "--as", help=t("csv | parquet | jsonl | ragas | deepeval", "csv | parquet | jsonl | ragas | deepeval 형식")
+        ),
+    ] = "csv",
+    evaluation: Evaluation = "latest",
+    lang: Lang = LANGUAGE,
+) -> None:
+    from eval_pipeline.cli import reading
+
+    reading.export(project(), evaluation, shape, out_file)
+
+
 def query(
     sql: Annotated[str, typer.Argument(help=t("SQL to read results.duckdb with", "results.duckdb를 읽을 SQL"))],
     format_: Annotated[str, typer.Option("--format", help="table | csv | json | parquet")] = "table",
@@ -130,6 +146,7 @@ def register(app: typer.Typer) -> None:
         show: t("One item in full", "항목 하나를 자세히"),
         compare: t("Two evaluations, paired by item", "두 평가를 항목별로 비교"),
         report: t("The report as a file", "보고서 파일 만들기"),
+        export: t("Items and scores for other tools", "항목과 점수를 다른 도구용 파일로 내보내기"),
         query: t("SQL on the published results, read-only", "게시된 결과를 SQL로 읽기"),
     }
     for verb, text in verbs.items():

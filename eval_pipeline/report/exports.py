@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Callable
 from typing import Any
 
 import polars as pl
@@ -73,6 +74,20 @@ def parquet(frame: pl.DataFrame) -> bytes:
     buffer = io.BytesIO()
     frame.write_parquet(buffer, compression="zstd")
     return buffer.getvalue()
+
+
+def _lines(rows: list[dict[str, Any]]) -> bytes:
+    return "".join(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n" for row in rows).encode()
+
+
+SHAPES: dict[str, Callable[[EvaluationView], bytes]] = {
+    "csv": lambda view: safe_csv(flat_scores(view)),
+    "parquet": lambda view: parquet(flat_scores(view)),
+    "jsonl": lambda view: _lines(flat_scores(view).to_dicts()),
+    "ragas": lambda view: _lines(ragas_rows(view)),
+    "deepeval": lambda view: _lines(deepeval_rows(view)),
+}
+"""What an evaluation is exported as, by name; ragas and deepeval rows as JSON Lines."""
 
 
 def _texts(series: pl.Series) -> pl.Series:

@@ -66,6 +66,7 @@ def test_a_recorded_system_without_any_of_the_items_is_refused_not_scored_zero(p
     [
         ["query", "select 1 as a", "--format", "csv", "--out"],
         ["gate", "--junit"],
+        ["export", "--as", "parquet", "--out"],
         ["dataset", "export", "helpdesk", "--out"],
     ],
 )
