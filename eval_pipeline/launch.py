@@ -6,22 +6,23 @@ import socket
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC
+from datetime import UTC, datetime
 from pathlib import Path
 
 import dagster as dg
 from dagster._core.errors import DagsterExecutionInterruptedError
 from filelock import FileLock
 
+from eval_pipeline.defs.alerts import PROCESS_TAG, missed_night
 from eval_pipeline.defs.partitions import key, register
 from eval_pipeline.defs.resources import ProjectResource, run_config
 from eval_pipeline.defs.steps import EVALUATION_TAG, PARTITION_TAG
 from eval_pipeline.errors import Interrupted
 from eval_pipeline.evaluation.progress import Progress, Silent
 from eval_pipeline.evaluation.project import Project
+from eval_pipeline.evaluation.reading import evaluations
 from eval_pipeline.evaluation.steps import Options
 
-PROCESS_TAG = "eval_pipeline/process"
 JOB = "evaluate"
 RUNS_LOOKED_AT = 200
 """Runs that `--resume` looks back over for one that is unfinished."""
@@ -123,7 +124,7 @@ def open_runs(project: Project) -> list[dict[str, object]]:
     with instance(project) as opened:
         records = opened.get_run_records(limit=RUNS_LOOKED_AT)
         done = _done(project, records)
-        return [
+        return _missed(opened, project) + [
             {
                 "run_id": record.dagster_run.run_id,
                 "status": record.dagster_run.status.value,
@@ -136,6 +137,16 @@ def open_runs(project: Project) -> list[dict[str, object]]:
             for record in records
             if record.dagster_run.status in OPEN and _evaluation_id(record) not in done
         ]
+
+
+def _missed(opened: dg.DagsterInstance, project: Project) -> list[dict[str, object]]:
+    """The night that did not start, as a row beside the runs; a project that never evaluated has missed nothing."""
+    first = min((row["started_at"] for row in evaluations(project).iter_rows(named=True)), default=None)
+    due_at = missed_night(opened, project, first, datetime.now(UTC))
+    if due_at is None:
+        return []
+    return [{"run_id": None, "status": "MISSED", "started_at": due_at.isoformat(), "partition": None,
+             "resume": "eval-pipeline run --gate nightly"}]  # fmt: skip
 
 
 def _evaluation_id(record: dg.RunRecord) -> str:
