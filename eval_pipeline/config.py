@@ -295,6 +295,10 @@ class LimitsConfig(Section):
     max_calls: int | None = Field(default=None, ge=0)
 
 
+CANNOT_MOVE_A_SCORE = {"max_in_flight", "timeout_seconds", "api_key_env", "requests_per_minute", "tokens_per_minute",
+                       "transport_retries", "batch", "retries", "responses", "headers"}  # fmt: skip
+
+
 class EvaluationConfig(Section):
     """The whole file."""
 
@@ -337,20 +341,26 @@ class EvaluationConfig(Section):
     def judge_name(self, name: str | None = None) -> str:
         return _chosen("judge", name or self.default_judge, self.judges)
 
+    def system_sha256(self, system: str) -> str:
+        """Hash of what one system is, apart from what cannot move a score."""
+        return _sha256(self.systems[system].model_dump(mode="json", exclude=CANNOT_MOVE_A_SCORE))
+
     def scoring_sha256(self, system: str, judge: str) -> str:
         """Hash of everything here that can move a score; limits, schedule, alerts, gate and concurrency cannot."""
-        cannot = {"max_in_flight", "timeout_seconds", "api_key_env", "requests_per_minute", "tokens_per_minute",
-                  "transport_retries", "batch", "retries", "responses", "headers"}  # fmt: skip
         parts = {
-            "system": self.systems[system].model_dump(mode="json", exclude=cannot),
-            "judge": self.judges[judge].model_dump(mode="json", exclude=cannot),
-            "embedding": self.embedding.model_dump(mode="json", exclude=cannot),
+            "system": self.systems[system].model_dump(mode="json", exclude=CANNOT_MOVE_A_SCORE),
+            "judge": self.judges[judge].model_dump(mode="json", exclude=CANNOT_MOVE_A_SCORE),
+            "embedding": self.embedding.model_dump(mode="json", exclude=CANNOT_MOVE_A_SCORE),
             "metrics": {
                 name: metric.model_dump(mode="json", exclude={"gate", "passes_from"})
                 for name, metric in self.metrics.items()
             },
         }
-        return hashlib.sha256(json.dumps(parts, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
+        return _sha256(parts)
+
+
+def _sha256(parts: object) -> str:
+    return hashlib.sha256(json.dumps(parts, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
 
 
 def _chosen(kind: str, name: str | None, known: Mapping[str, object]) -> str:

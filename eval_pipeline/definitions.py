@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import dagster as dg
 
-from eval_pipeline.defs import alerts, assets, checks, jobs, resources, schedules
+from eval_pipeline.defs import alerts, assets, checks, jobs, resources, schedules, sensors
 
 
 def build_definitions(overrides: Mapping[str, object] | None = None) -> dg.Definitions:
@@ -14,7 +14,7 @@ def build_definitions(overrides: Mapping[str, object] | None = None) -> dg.Defin
         asset_checks=dg.load_asset_checks_from_modules([checks]),
         jobs=jobs.JOBS,
         schedules=schedules.build_schedules(),
-        sensors=[alerts.alerts],
+        sensors=[*sensors.build_sensors(), alerts.alerts],
         resources={
             "project": resources.ProjectResource(),
             "run_options": resources.RunOptions(),

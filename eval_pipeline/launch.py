@@ -14,10 +14,12 @@ from dagster._core.errors import DagsterExecutionInterruptedError
 from filelock import FileLock
 
 from eval_pipeline.defs.alerts import PROCESS_TAG, missed_night
-from eval_pipeline.defs.partitions import key, register
+from eval_pipeline.defs.partitions import register
+from eval_pipeline.defs.requests import RELEASE_TAG
 from eval_pipeline.defs.resources import ProjectResource, run_config
 from eval_pipeline.defs.steps import EVALUATION_TAG, PARTITION_TAG
 from eval_pipeline.errors import Interrupted
+from eval_pipeline.evaluation.partitions import combine
 from eval_pipeline.evaluation.progress import Progress, Silent
 from eval_pipeline.evaluation.project import Project
 from eval_pipeline.evaluation.reading import evaluations
@@ -86,14 +88,14 @@ def evaluate(project: Project, target: Target, options: Options, progress: Progr
 
     resource = ProjectResource(folder=str(project.root)).showing(progress or Silent())
     job = build_definitions({"project": resource}).resolve_job_def(JOB)
-    partition = key(project, target.dataset, target.tag, target.system, target.judge)
-    tags = {PROCESS_TAG: f"{socket.gethostname()}:{os.getpid()}"} | (
+    of = combine(project, target.dataset, target.tag, target.system, target.judge)
+    tags = {PROCESS_TAG: f"{socket.gethostname()}:{os.getpid()}", RELEASE_TAG: of.release} | (
         {EVALUATION_TAG: evaluation_id} if evaluation_id else {}
     )
     # An interruption inside a callback is logged there with a traceback before it gets here as one message.
     logging.getLogger("asyncio").setLevel(logging.CRITICAL + 1)
     with instance(project) as opened:
-        register(opened, partition)
+        partition = register(opened, of)
         try:
             result = job.execute_in_process(
                 instance=opened, partition_key=partition, run_config=run_config(options), tags=tags, raise_on_error=True
@@ -110,7 +112,8 @@ def unfinished(project: Project, target: Target) -> str | None:
 
     An evaluation of another target is left alone: its responses are not this one's.
     """
-    partition = str(key(project, target.dataset, target.tag, target.system, target.judge))
+    of = combine(project, target.dataset, target.tag, target.system, target.judge)
+    partition = f"{of.configuration_key}|{of.dataset_key}"
     with instance(project) as opened:
         over = [dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED, dg.DagsterRunStatus.SUCCESS]
         records = opened.get_run_records(dg.RunsFilter(statuses=over), limit=RUNS_LOOKED_AT)

@@ -31,10 +31,23 @@ def shard_count() -> int:
     Raises:
         SettingInvalid: it is no whole number above zero.
     """
-    given = os.environ.get("EVAL_SHARDS") or "4"
+    return _whole_number("EVAL_SHARDS", 4)
+
+
+def _whole_number(name: str, default: int) -> int:
+    given = os.environ.get(name) or str(default)
     if not given.isdecimal() or int(given) < 1:
-        raise SettingInvalid(name="EVAL_SHARDS", value=given, allowed="a whole number above zero")
+        raise SettingInvalid(name=name, value=given, allowed="a whole number above zero")
     return int(given)
+
+
+def sensor_seconds() -> int:
+    """Seconds between two looks of a sensor: `EVAL_SENSOR_SECONDS`, sixty when unset.
+
+    Raises:
+        SettingInvalid: it is no whole number above zero.
+    """
+    return _whole_number("EVAL_SENSOR_SECONDS", 60)
 
 
 def executor() -> dg.ExecutorDefinition:
@@ -119,6 +132,7 @@ class RunOptions(dg.ConfigurableResource):
     retry_invalid: bool = False
     refresh: str = ""
     batch: bool = False
+    responses_of: str = ""
 
     def options(self) -> Options:
         """As the steps take them; the sentinels of the flat form become null."""
@@ -132,6 +146,7 @@ class RunOptions(dg.ConfigurableResource):
             retry_invalid=self.retry_invalid,
             refresh={"": None, "refresh": True, "reuse": False}[self.refresh],
             batch=self.batch,
+            responses_of=self.responses_of or None,
         )
 
 
@@ -149,6 +164,7 @@ def run_config(options: Options) -> dict[str, Any]:
                     "retry_invalid": options.retry_invalid,
                     "refresh": {None: "", True: "refresh", False: "reuse"}[options.refresh],
                     "batch": options.batch,
+                    "responses_of": options.responses_of or "",
                 }
             }
         },

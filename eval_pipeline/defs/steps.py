@@ -1,14 +1,16 @@
 """Between an asset and its step: which evaluation this run is, and what Dagster shows of the step's table."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from datetime import UTC, datetime
 
 import dagster as dg
 import polars as pl
 
-from eval_pipeline.defs.partitions import key, register, resolve
+from eval_pipeline.defs.partitions import register
+from eval_pipeline.defs.requests import RELEASE_TAG
 from eval_pipeline.defs.resources import ProjectResource, RunOptions, WarmTarget
 from eval_pipeline.evaluation import publication
+from eval_pipeline.evaluation.partitions import combine, refuse_other_release, resolve
 from eval_pipeline.evaluation.project import Project
 from eval_pipeline.evaluation.steps import Evaluation
 from eval_pipeline.evaluation.warming import Share, warm
@@ -35,8 +37,12 @@ def evaluation(context: dg.AssetExecutionContext | dg.AssetCheckExecutionContext
                run_options: RunOptions) -> Evaluation:  # fmt: skip
     """The evaluation this run is about. A re-execution keeps the evaluation id of its root run."""
     loaded = project.load()
-    partition = dg.MultiPartitionKey(_keys(context))
-    return _evaluation(context, project, loaded, resolve(loaded, partition), run_options)
+    keys = _keys(context)
+    names = resolve(loaded, keys["dataset_version"], keys["configuration"])
+    current = _evaluation(context, project, loaded, names, run_options)
+    if not current.options.responses_of:
+        refuse_other_release(keys["configuration"], current.system, current.system_release)
+    return current
 
 
 def _evaluation(context: dg.AssetExecutionContext | dg.AssetCheckExecutionContext | dg.OpExecutionContext,
@@ -46,7 +52,19 @@ def _evaluation(context: dg.AssetExecutionContext | dg.AssetCheckExecutionContex
     record = context.instance.get_run_record_by_id(root)
     started = record.create_timestamp.astimezone(UTC) if record else datetime.now(UTC)
     evaluation_id = context.run.tags.get(EVALUATION_TAG) or f"{started:%Y%m%dT%H%M%S}-{root[:8]}"
-    return Evaluation(loaded, evaluation_id, *names, started, run_options.options(), project.progress)
+    current = Evaluation(loaded, evaluation_id, *names, started, run_options.options(), project.progress)
+    return replace(current, system_release=_release(context, current))
+
+
+def _release(context: dg.AssetExecutionContext | dg.AssetCheckExecutionContext | dg.OpExecutionContext,
+             current: Evaluation) -> str:  # fmt: skip
+    """The system's release as the run recorded it; the first step of a run that does not know it reads and records it."""
+    run = context.instance.get_run_by_id(context.run.run_id) or context.run
+    known = run.tags.get(RELEASE_TAG)
+    if known is None:
+        known = current.release()
+        context.instance.add_run_tags(run.run_id, {RELEASE_TAG: known})
+    return known
 
 
 def prepare(context: dg.OpExecutionContext, project: ProjectResource, run_options: RunOptions,
@@ -55,8 +73,7 @@ def prepare(context: dg.OpExecutionContext, project: ProjectResource, run_option
     loaded = project.load()
     names = target.names(loaded)
     current = _evaluation(context, project, loaded, names, run_options)
-    partition = key(loaded, *names)
-    register(context.instance, partition)
+    partition = register(context.instance, combine(loaded, *names, current.system_release))
     context.instance.add_run_tags(
         context.run.run_id, {EVALUATION_TAG: current.evaluation_id, PARTITION_TAG: str(partition)}
     )

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from eval_pipeline.errors import EvaluationNotFound
 from eval_pipeline.stages.gating import Past
 from eval_pipeline.store import evidence as store_evidence
 from eval_pipeline.store.warehouse import Warehouse
@@ -46,6 +48,20 @@ def earlier_responses(
     return found
 
 
+def stored_responses(warehouse: Warehouse, of: str, items: pl.DataFrame, evaluation_id: str) -> pl.DataFrame:
+    """`responses` rows of this evaluation: those of an earlier one, failed ones included, in the order of the items.
+
+    Raises:
+        EvaluationNotFound: the earlier one has no response to some of the items.
+    """
+    stored = items.select("item_id").join(warehouse.read(RESPONSES, of), on="item_id", maintain_order="left")
+    if stored.height < items.height:
+        raise EvaluationNotFound(selector=of)
+    return stored.with_columns(evaluation_id=pl.lit(evaluation_id), is_reused=pl.lit(value=True)).select(
+        RESPONSES.schema
+    )
+
+
 def rivals(evaluation: Evaluation) -> pl.DataFrame | None:
     """Responses of the `against: system@release` of a pairwise metric; null when no metric compares."""
     against = next(
@@ -65,6 +81,27 @@ def rivals(evaluation: Evaluation) -> pl.DataFrame | None:
     if rows.is_empty():
         return None
     return evaluation.warehouse.read(RESPONSES, rows["evaluation_id"][-1])
+
+
+def judges_of_record(
+    warehouse: Warehouse, row: Mapping[str, Any], decisions: Sequence[Mapping[str, Any]]
+) -> dict[str, frozenset[str]]:
+    """Judge keys that may decide, by metric: those accepted; where nothing was decided yet, the first judge's of this
+    system and dataset. A metric that no earlier evaluation has is not here.
+    """
+    rows = complete(warehouse).filter(
+        (pl.col("system") == row["system"]) & (pl.col("dataset") == row["dataset"]) & ~pl.col("is_partial")
+        & (pl.col("started_at") < row["started_at"])
+    )  # fmt: skip
+    found: dict[str, frozenset[str]] = {}
+    for keys in rows["judge_keys"]:
+        for metric, key in json.loads(keys).items():
+            if key is not None and metric not in found:
+                ours = [
+                    one for one in decisions if one["metric"] == metric and one.get("system") in {None, row["system"]}
+                ]
+                found[metric] = frozenset(one["judge_key"] for one in ours) or frozenset([key])
+    return found
 
 
 def window(warehouse: Warehouse, row: Mapping[str, Any], size: int) -> tuple[Past, ...]:

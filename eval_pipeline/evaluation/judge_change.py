@@ -57,6 +57,20 @@ def _on_labels(warehouse: Warehouse, old: str, new: str) -> pl.DataFrame:
     return human.join(sides[0], on=by).join(sides[1], on=by)
 
 
+def _beside(project: Project, earlier: list[str], same: list[str]) -> tuple[str | None, str]:
+    """The newest evaluation by another judge and the newest by this one that judged some of the same responses.
+
+    A night by the new judge has responses of its own; what was judged twice are the stored ones.
+    """
+    read, key = Warehouse(project.warehouse).read, ["metric", "item_id", "content_sha256"]
+    for new in same:
+        mine = read(SCORES, new).select(key)
+        for old in earlier:
+            if not mine.join(read(SCORES, old).select(key), on=key, how="semi").is_empty():
+                return old, new
+    return None, same[0]
+
+
 def accept(project: Project, name: str, message: str, person: str | None, now: datetime) -> dict[str, Any]:
     """Logs that the judge of an evaluation is the judge of record; a change of judge needs its parallel baseline first.
 
@@ -79,20 +93,21 @@ def accept(project: Project, name: str, message: str, person: str | None, now: d
     rows = reading.evaluations(project)
     row = rows.row(by_predicate=pl.col("evaluation_id") == evaluation_id, named=True)
     keys = {metric: key for metric, key in json.loads(row["judge_keys"]).items() if key is not None}
-    earlier = [
-        other["evaluation_id"]
-        for other in rows.filter((pl.col("system") == row["system"]) & (pl.col("dataset") == row["dataset"])).to_dicts()
-        if any(json.loads(other["judge_keys"]).get(metric) not in {None, key} for metric, key in keys.items())
-    ]
-    shifts = parallel_baseline(project, earlier[-1], evaluation_id) if earlier else []
-    if earlier and not any(shift["n"] for shift in shifts):
-        raise NoParallelBaseline(judge=row["judge"], old=earlier[-1])
+    series = rows.filter((pl.col("system") == row["system"]) & (pl.col("dataset") == row["dataset"])).reverse().to_dicts()
+    earlier, same = [], [evaluation_id]
+    for other in series:
+        is_other = any(json.loads(other["judge_keys"]).get(metric) not in {None, key} for metric, key in keys.items())
+        (earlier if is_other else same).append(other["evaluation_id"])
+    old, new = _beside(project, earlier, same) if earlier else (None, evaluation_id)
+    if earlier and old is None:
+        raise NoParallelBaseline(judge=row["judge"], old=earlier[0])
+    shifts = parallel_baseline(project, old, new) if old else []
     by_metric = {shift["metric"]: shift for shift in shifts}
     for metric, key in keys.items():
         shift = by_metric.get(metric, {})
         accept_judge(project.dataset_folder(row["dataset"]), {
             "judge_key": key, "metric": metric, "judge": row["judge"], "judge_model": row["judge_model"], "message": message,
-            "evaluation_id": evaluation_id, "parallel_baseline": earlier[-1] if earlier else None,
+            "system": row["system"], "evaluation_id": new, "parallel_baseline": old,
             **{name: shift.get(name) for name in ("n", "mean_shift", "lower", "upper", "equivalent", "rho_old", "rho_new",
                                                   "rho_difference_p", "decision")},
             "change": change_log(shift) if shift else None, "person": person, "decided_at": now.isoformat(),

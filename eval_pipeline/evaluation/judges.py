@@ -15,6 +15,7 @@ from eval_pipeline.errors import BatchWaiting, JudgeMisconfigured, Stopped
 from eval_pipeline.evaluation.project import Project
 from eval_pipeline.llm.limits import Budget
 from eval_pipeline.metrics.declaration import Metric
+from eval_pipeline.stages import judging
 
 if TYPE_CHECKING:
     from eval_pipeline.llm.batched_chat import BatchedChat
@@ -63,6 +64,14 @@ def expand(text: str | None, environment: Mapping[str, str], judge: str) -> str 
         return environment[name]
 
     return None if text is None else re.sub(r"\$\{(\w+)\}", value, text)
+
+
+def judge_keys(project: Project, judge: str, metrics: Mapping[str, Metric]) -> dict[str, str | None]:
+    """Judge key by metric, where `judge` judges every metric that names no judge of its own."""
+    chosen = {name: project.config.metrics[name].judge or judge for name in metrics}
+    identities = {one: build_judge(one, project.config.judges[one], project).identity for one in set(chosen.values())}
+    embedding = embedding_name(project)
+    return {name: judging.judge_key(identities[chosen[name]], metric, embedding) for name, metric in metrics.items()}
 
 
 @asynccontextmanager

@@ -22,8 +22,8 @@ from eval_pipeline.evaluation.judges import (
     Bench,
     Limits,
     build_judge,
-    embedding_name,
     first_stop,
+    judge_keys,
     open_bench,
     paid,
     refuse_unanswerable,
@@ -69,6 +69,8 @@ class Options:
     retry_invalid: bool = False
     refresh: bool | None = None
     batch: bool = False
+    responses_of: str | None = None
+    """The evaluation whose stored responses are judged anew; null asks the system."""
 
 
 @dataclass(slots=True)
@@ -77,6 +79,7 @@ class Evaluation:
 
     Attributes:
         dataset, tag, system, judge: names as in evaluation.yaml; `tag` may be a tag, a hash or `latest`.
+        system_release: as read once for the whole evaluation; empty reads it when it is needed.
     """
 
     project: Project
@@ -88,6 +91,7 @@ class Evaluation:
     started_at: datetime
     options: Options = Options()
     progress: Progress = field(default_factory=Silent)
+    system_release: str = ""
 
     # What everything below needs ---------------------------------------------------------------------------------
 
@@ -116,12 +120,7 @@ class Evaluation:
 
     def judge_keys(self) -> dict[str, str | None]:
         """Judge key by metric."""
-        identities = {name: self.identity(name) for name in self.judges()}
-        embedding = embedding_name(self.project)
-        return {
-            name: judging.judge_key(identities[self.judge_of(name)], metric, embedding)
-            for name, metric in self.metrics().items()
-        }
+        return judge_keys(self.project, self.judge, self.metrics())
 
     def read(self, table, value: str | None = None) -> pl.DataFrame:  # noqa: ANN001
         return self.warehouse.read(table, value or self.evaluation_id)
@@ -161,6 +160,10 @@ class Evaluation:
         stored = self.read(RESPONSES)
         if set(stored["item_id"]) == set(items["item_id"]):
             return stored  # an earlier try has fetched them all, on whatever machine it ran
+        if self.options.responses_of is not None:
+            frame = evidence.stored_responses(self.warehouse, self.options.responses_of, items, self.evaluation_id)
+            self.warehouse.write(RESPONSES, self.evaluation_id, frame, replace=True)
+            return frame
         reused = self._earlier_responses(items)
         environment = self.project.environment
         model = system_model(self.system, config, environment)
@@ -185,7 +188,9 @@ class Evaluation:
         return evidence.earlier_responses(self.warehouse, self.system, self.release(), items)
 
     def release(self) -> str:
-        return release(self.system_config, self.project.environment)
+        if not self.system_release:
+            self.system_release = release(self.system_config, self.project.environment, self.system)
+        return self.system_release
 
     def claims(self) -> pl.DataFrame:
         """Atomic claims of the texts that some metric needs, with decomposition's own verdicts."""

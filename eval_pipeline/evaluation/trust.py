@@ -190,6 +190,7 @@ def gate_case(project: Project, row: Mapping[str, Any], warehouse: Warehouse, po
         gated=tuple(name for name in metrics if project.config.metrics[name].gate),
         judged=tuple(name for name, metric in metrics.items() if metric.template_ids),
         accepted_judges=frozenset(store_evidence.accepted_judges(folder)),
+        judges_of_record=evidence.judges_of_record(warehouse, row, store_evidence.judge_decisions(folder)),
         rot=tuple(datasets.moved(folder, row["dataset_tag"])),
         window=evidence.window(warehouse, row, project.config.gate.window),
         pinned=evidence.pinned(folder, project.config.gate.baseline),

@@ -139,6 +139,15 @@ def head(folder: Path) -> pl.DataFrame:
     return items_frame(folder.name, [row for _, row in read_lines(folder / "items.jsonl")])
 
 
+def tagged(folder: Path, tag: str = "latest") -> dict[str, Any]:
+    """The log entry of one version by tag, `latest`, or the beginning of its hash; its items are not read.
+
+    Raises:
+        DatasetNotFound: no such version.
+    """
+    return _entry(folder, log(folder), tag)
+
+
 def load(folder: Path, tag: str = "latest") -> DatasetVersion:
     """One version by tag, `latest`, or the beginning of its hash.
 

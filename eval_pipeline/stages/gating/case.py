@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -64,6 +65,7 @@ class Case:
         gated: metrics that decide; others are only reported.
         judged: metrics that ask a judge, so need a calibration.
         accepted_judges: judge keys accepted by a recorded decision, after a parallel baseline.
+        judges_of_record: by metric, the judge keys that may decide; a metric that is new has none and needs none.
         rot: remarks about content that differs from its tag; empty when there are none.
         window: earlier complete evaluations of this system and dataset, oldest first, replays left out.
         pinned: the pinned baseline, or null.
@@ -82,6 +84,7 @@ class Case:
     gated: tuple[str, ...]
     judged: tuple[str, ...]
     accepted_judges: frozenset[str] = frozenset()
+    judges_of_record: Mapping[str, frozenset[str]] = field(default_factory=dict)
     rot: tuple[str, ...] = ()
     window: tuple[Past, ...] = ()
     pinned: Past | None = None
@@ -103,6 +106,10 @@ class Case:
 
     def demands(self, metric: str) -> GateMetricConfig:
         return self.gate.metrics.get(metric, GateMetricConfig())
+
+    def is_of_record(self, metric: str, keys: AbstractSet[str | None]) -> bool:
+        """Whether these judge keys may decide on a metric."""
+        return metric not in self.judges_of_record or keys <= self.judges_of_record[metric]
 
     def summary(self, metric: str) -> dict[str, Any] | None:
         """The metric's summary over all strata, or null."""

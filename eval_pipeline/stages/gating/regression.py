@@ -95,7 +95,18 @@ def _compare(case: Case, metric: str) -> tuple[list[Rule], list[Comparison]]:
         else:
             made.append(_comparison(case, metric, name, now, usable, limit=limit))
             limit = made[-1].primary.limit
+    if not any(rule.verdict == Decision.BLOCKED for rule in rules) and not case.is_of_record(metric, keys):
+        rules.append(_not_of_record(metric))
     return rules, made
+
+
+def _not_of_record(metric: str) -> Rule:
+    """Nights by the new judge do not make it the judge of record, however many there are."""
+    return Rule(
+        "judge", metric, Decision.BLOCKED,
+        "the judge, its prompts or the metric changed and are not accepted yet: see `judges compare`, then `judges accept`",
+        "심판, 프롬프트 또는 지표가 바뀌었고 아직 승인되지 않았습니다. `judges compare`로 본 뒤 `judges accept`를 실행하세요",
+    )  # fmt: skip
 
 
 def _new_metric(metric: str, name: str) -> Rule:
