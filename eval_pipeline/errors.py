@@ -119,6 +119,11 @@ class UnknownName(UsageError):
         )
 
 
+class BackfillNeedsTarget(UsageError):
+    english = "Say what to fill: --system NAME asks a system as it is now, --judge NAME judges stored responses. Known: {known}."
+    korean = "무엇을 채울지 고르세요. --system 이름은 시스템에 지금 상태로 묻고, --judge 이름은 저장된 응답을 판정합니다. 사용할 수 있는 이름: {known}."
+
+
 class ChoiceNeeded(UsageError):
     english = (
         "There are several {kind}s; say which with --{kind} or `default_{kind}` in evaluation.yaml. Known: {known}."

@@ -5,8 +5,9 @@ import os
 import socket
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import repeat
 from pathlib import Path
 
 import dagster as dg
@@ -15,17 +16,18 @@ from filelock import FileLock
 
 from eval_pipeline.defs.alerts import PROCESS_TAG, missed_night
 from eval_pipeline.defs.partitions import register
-from eval_pipeline.defs.requests import RELEASE_TAG
+from eval_pipeline.defs.queueing import JOB, is_served, submit
+from eval_pipeline.defs.requests import RELEASE_TAG, request
 from eval_pipeline.defs.resources import ProjectResource, run_config
 from eval_pipeline.defs.steps import EVALUATION_TAG, PARTITION_TAG
 from eval_pipeline.errors import Interrupted
-from eval_pipeline.evaluation.partitions import combine
+from eval_pipeline.evaluation.due import Due
+from eval_pipeline.evaluation.partitions import Combination, combine
 from eval_pipeline.evaluation.progress import Progress, Silent
 from eval_pipeline.evaluation.project import Project
 from eval_pipeline.evaluation.reading import evaluations
 from eval_pipeline.evaluation.steps import Options
 
-JOB = "evaluate"
 RUNS_LOOKED_AT = 200
 """Runs that `--resume` looks back over for one that is unfinished."""
 
@@ -84,11 +86,17 @@ def evaluate(project: Project, target: Target, options: Options, progress: Progr
     Raises:
         EvalPipelineError: as the step that failed raised it.
     """
+    of = combine(project, target.dataset, target.tag, target.system, target.judge)
+    return evaluate_combination(project, of, options, progress, evaluation_id)
+
+
+def evaluate_combination(project: Project, of: Combination, options: Options, progress: Progress | None = None,
+                         evaluation_id: str | None = None) -> str:  # fmt: skip
+    """The same for a combination whose release is known."""
     from eval_pipeline.definitions import build_definitions
 
     resource = ProjectResource(folder=str(project.root)).showing(progress or Silent())
     job = build_definitions({"project": resource}).resolve_job_def(JOB)
-    of = combine(project, target.dataset, target.tag, target.system, target.judge)
     tags = {PROCESS_TAG: f"{socket.gethostname()}:{os.getpid()}", RELEASE_TAG: of.release} | (
         {EVALUATION_TAG: evaluation_id} if evaluation_id else {}
     )
@@ -105,6 +113,22 @@ def evaluate(project: Project, target: Target, options: Options, progress: Progr
         made = result.get_asset_materialization_events()
         return next(str(event.materialization.metadata["evaluation_id"].value) for event in made
                     if "evaluation_id" in event.materialization.metadata)  # fmt: skip
+
+
+def backfill(project: Project, due: Sequence[Due], options: Options) -> Iterator[tuple[Due, str | None, str | None]]:
+    """Starts each due evaluation and tells run id or evaluation id: queued where a daemon runs, else run here in order.
+
+    Raises:
+        EvalPipelineError: as the step that failed raised it; what was done before is kept.
+    """
+    with instance(project) as opened:
+        if is_served(opened):
+            requests = [request(opened, one, options) for one in due]
+            yield from zip(due, submit(opened, project.root / "workspace.yaml", requests), repeat(None), strict=False)
+            return
+    for one in due:
+        made = evaluate_combination(project, one.of, replace(options, responses_of=one.responses_of))
+        yield one, None, made
 
 
 def unfinished(project: Project, target: Target) -> str | None:

@@ -1,4 +1,4 @@
-"""Operate: batches, the ledger and the UI."""
+"""Operate: backfills, batches, the ledger and the UI."""
 
 from __future__ import annotations
 
@@ -74,6 +74,32 @@ def batch_status(json_: AsJson = False, lang: Lang = LANGUAGE) -> None:
     batching.status(project(), json_)
 
 
+def backfill(
+    system: Annotated[
+        str | None, typer.Option(help=t("Ask this system as it is now", "이 시스템에 지금 상태로 다시 물음"))
+    ] = None,
+    judge: Annotated[
+        str | None,
+        typer.Option(
+            help=t("Judge the stored responses of the window by this judge", "저장된 응답을 이 심판으로 다시 판정")
+        ),
+    ] = None,
+    datasets: Annotated[
+        list[str] | None,
+        typer.Option(help=t("Only these, NAME or NAME@TAG (repeatable)", "이것만, 이름 또는 이름@태그(여러 번 가능)")),
+    ] = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help=t("Partitions and predicted calls only", "파티션과 예상 호출만 표시")),
+    ] = False,
+    json_: AsJson = False,
+    lang: Lang = LANGUAGE,
+) -> None:
+    from eval_pipeline.cli import backfilling
+
+    backfilling.backfill(project(), system, judge, tuple(datasets or ()), dry_run=dry_run, as_json=json_)
+
+
 def dev(
     port: Annotated[int, typer.Option(min=1, max=65535)] = 3000,
     host: Annotated[str, typer.Option()] = "127.0.0.1",
@@ -92,4 +118,9 @@ def register(app: typer.Typer) -> None:
     app.add_typer(
         ledger_app, name="ledger", help=t("Replies that were paid for", "비용을 치른 응답 원장"), rich_help_panel=PANEL
     )
+    app.command(
+        "backfill",
+        help=t("Evaluations that a system or judge still lacks", "시스템이나 심판에 빠진 평가 채우기"),
+        rich_help_panel=PANEL,
+    )(backfill)
     app.command("dev", help=t("The Dagster UI on this project", "이 프로젝트의 Dagster UI"), rich_help_panel=PANEL)(dev)

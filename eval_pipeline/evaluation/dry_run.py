@@ -11,7 +11,7 @@ import polars as pl
 
 from eval_pipeline.asking import Asker
 from eval_pipeline.chat import ChatReply, ChatRequest, ModelIdentity
-from eval_pipeline.evaluation import canary, trust
+from eval_pipeline.evaluation import canary, evidence, trust
 from eval_pipeline.evaluation.judges import build_judge, refuse_unanswerable
 from eval_pipeline.evaluation.project import Project
 from eval_pipeline.evaluation.steps import Evaluation, Options
@@ -79,8 +79,8 @@ class _Line:
     spread: int
 
 
-def estimate(project: Project, dataset: str | None, system: str | None, judge: str | None, metrics: tuple[str, ...],
-             limit: int | None, policy: Policy = Policy.PR) -> list[dict[str, Any]]:  # fmt: skip
+def estimate(project: Project, dataset: str | None, system: str | None, judge: str | None, metrics: tuple[str, ...] = (),
+             limit: int | None = None, policy: Policy = Policy.PR, responses_of: str | None = None) -> list[dict[str, Any]]:  # fmt: skip
     """One row per metric, decomposition's own, and one per labelled metric for its calibration, one per canary.
 
     Exact before re-asks where `calls` equals `calls_at_most`. Where claims are not made yet `calls` reckons with one
@@ -91,7 +91,8 @@ def estimate(project: Project, dataset: str | None, system: str | None, judge: s
     chosen = project.config.dataset_name(name or None)
     evaluation = Evaluation(
         project, "dry-run", chosen, tag or project.config.datasets[chosen].tag, project.config.system_name(system),
-        project.config.judge_name(judge), datetime.now(UTC), Options(limit, metrics, policy=policy),
+        project.config.judge_name(judge), datetime.now(UTC),
+        Options(limit, metrics, policy=policy, responses_of=responses_of),
     )  # fmt: skip
     return asyncio.run(_estimate(evaluation))
 
@@ -170,6 +171,8 @@ def _counting(evaluation: Evaluation, judge: str, ledger: Ledger | None, seen: s
 async def _samples(evaluation: Evaluation) -> list[Sample]:
     """The items with recorded responses, or with a stand-in where the system would have to be asked."""
     config, items = evaluation.system_config, evaluation.items()
+    if of := evaluation.options.responses_of:
+        return samples(items, evidence.stored_responses(evaluation.warehouse, of, items, evaluation.evaluation_id))
     if config.source == "recorded":
         source = build_source(evaluation.system, config, evaluation.project.root, evaluation.project.environment)
         with Journal(evaluation.project.local / "journal" / "dry-run.jsonl") as journal:

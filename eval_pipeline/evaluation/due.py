@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
-from eval_pipeline.errors import EvalPipelineError
+from eval_pipeline.errors import BackfillNeedsTarget, EvalPipelineError
 from eval_pipeline.evaluation.evidence import complete
 from eval_pipeline.evaluation.judges import judge_keys
 from eval_pipeline.evaluation.partitions import Combination, combine
@@ -107,8 +107,21 @@ def nightly(project: Project, run_key: str) -> Due:
     return replace(due, run_key=run_key)
 
 
-def backfill(project: Project, system: str, datasets: Iterable[str] = ()) -> list[Due]:
-    """A system as it is now, on the datasets named (`name` or `name@tag`), else on those it is used with."""
+def backfill(project: Project, system: str | None, judge: str | None, datasets: Iterable[str] = ()) -> list[Due]:
+    """What a system as it is now, or a judge, is still to be evaluated on.
+
+    Args:
+        system: asked anew about each dataset; beside a judge, whose stored responses are judged.
+        judge: judges the stored responses of the windows, as after a change of judge.
+        datasets: `name` or `name@tag`; empty is every dataset that the system or judge is used with.
+
+    Raises:
+        BackfillNeedsTarget: neither is named.
+    """
+    if judge is not None:
+        return parallel_baseline(project, judge, [name.partition("@")[0] for name in datasets], system)
+    if system is None:
+        raise BackfillNeedsTarget(known=", ".join((*project.config.systems, *project.config.judges)))
     releases = _Releases(project)
     chosen = tuple(datasets) or tuple(_datasets(project, project.config.system_name(system)))
     return [_asked(project, dataset, project.config.system_name(system), releases) for dataset in chosen]
@@ -128,9 +141,9 @@ def parallel_baseline(
     for dataset, name in _pairs(project):
         if (chosen and dataset not in chosen) or (system is not None and name != project.config.system_name(system)):
             continue
-        rows = _nights(project).filter((pl.col("dataset") == dataset) & (pl.col("system") == name))
+        rows = _whole(project).filter((pl.col("dataset") == dataset) & (pl.col("system") == name))
         is_mine = pl.Series([_is_by(keys, row) for row in rows["judge_keys"]], dtype=pl.Boolean)
-        mine, others = rows.filter(is_mine), rows.filter(~is_mine)
+        mine, others = rows.filter(is_mine), rows.filter(~is_mine & ~pl.col("is_replay"))
         done = {_responses(project, row) for row in mine.iter_rows(named=True)}
         for row in others.tail(project.config.gate.window).iter_rows(named=True):
             content = _responses(project, row)
@@ -205,15 +218,15 @@ def _datasets(project: Project, system: str) -> list[str]:
     return [dataset for dataset, name in _pairs(project) if name == system] or [project.config.dataset_name()]
 
 
-def _nights(project: Project) -> pl.DataFrame:
-    """Evaluations that a window may hold, oldest first."""
-    return complete(Warehouse(project.warehouse)).filter(~pl.col("is_partial") & ~pl.col("is_replay"))
+def _whole(project: Project) -> pl.DataFrame:
+    """Evaluations of all items by all metrics, oldest first."""
+    return complete(Warehouse(project.warehouse)).filter(~pl.col("is_partial"))
 
 
 def _pairs(project: Project) -> list[tuple[str, str]]:
     """Datasets and systems of the configuration that were evaluated together."""
     config = project.config
-    rows = _nights(project).select("dataset", "system").unique().sort("dataset", "system").iter_rows()
+    rows = _whole(project).select("dataset", "system").unique().sort("dataset", "system").iter_rows()
     return [(dataset, system) for dataset, system in rows if dataset in config.datasets and system in config.systems]
 
 
