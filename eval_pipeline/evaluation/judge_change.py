@@ -93,7 +93,9 @@ def accept(project: Project, name: str, message: str, person: str | None, now: d
     rows = reading.evaluations(project)
     row = rows.row(by_predicate=pl.col("evaluation_id") == evaluation_id, named=True)
     keys = {metric: key for metric, key in json.loads(row["judge_keys"]).items() if key is not None}
-    series = rows.filter((pl.col("system") == row["system"]) & (pl.col("dataset") == row["dataset"])).reverse().to_dicts()
+    series = (
+        rows.filter((pl.col("system") == row["system"]) & (pl.col("dataset") == row["dataset"])).reverse().to_dicts()
+    )
     earlier, same = [], [evaluation_id]
     for other in series:
         is_other = any(json.loads(other["judge_keys"]).get(metric) not in {None, key} for metric, key in keys.items())
