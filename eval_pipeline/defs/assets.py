@@ -59,6 +59,6 @@ def results(project: ProjectResource) -> dg.MaterializeResult:
     return publish(project)
 
 
-@dg.asset(deps=["results"], group_name="publication", description="The HTML report of the newest evaluation.")
-def report(project: ProjectResource) -> dg.MaterializeResult:
-    return write_report(project)
+@dg.asset(deps=["results"], group_name="publication", description="The HTML report of this run's evaluation.")
+def report(context: Context, project: ProjectResource) -> dg.MaterializeResult:
+    return write_report(context, project)

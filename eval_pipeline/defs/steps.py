@@ -9,7 +9,7 @@ import polars as pl
 from eval_pipeline.defs.partitions import register
 from eval_pipeline.defs.requests import RELEASE_TAG
 from eval_pipeline.defs.resources import ProjectResource, RunOptions, WarmTarget
-from eval_pipeline.evaluation import publication
+from eval_pipeline.evaluation import publication, reading
 from eval_pipeline.evaluation.partitions import combine, refuse_other_release, resolve
 from eval_pipeline.evaluation.project import Project
 from eval_pipeline.evaluation.steps import Evaluation
@@ -48,12 +48,18 @@ def evaluation(context: dg.AssetExecutionContext | dg.AssetCheckExecutionContext
 def _evaluation(context: dg.AssetExecutionContext | dg.AssetCheckExecutionContext | dg.OpExecutionContext,
                 project: ProjectResource, loaded: Project, names: tuple[str, str, str, str],
                 run_options: RunOptions) -> Evaluation:  # fmt: skip
+    evaluation_id, started = _identity(context)
+    current = Evaluation(loaded, evaluation_id, *names, started, run_options.options(), project.progress)
+    return replace(current, system_release=_release(context, current))
+
+
+def _identity(context: dg.AssetExecutionContext | dg.AssetCheckExecutionContext | dg.OpExecutionContext,
+              ) -> tuple[str, datetime]:  # fmt: skip
+    """Id and start of the evaluation of this run: its root run's, or the one that it goes on with."""
     root = context.run.root_run_id or context.run.run_id
     record = context.instance.get_run_record_by_id(root)
     started = record.create_timestamp.astimezone(UTC) if record else datetime.now(UTC)
-    evaluation_id = context.run.tags.get(EVALUATION_TAG) or f"{started:%Y%m%dT%H%M%S}-{root[:8]}"
-    current = Evaluation(loaded, evaluation_id, *names, started, run_options.options(), project.progress)
-    return replace(current, system_release=_release(context, current))
+    return context.run.tags.get(EVALUATION_TAG) or f"{started:%Y%m%dT%H%M%S}-{root[:8]}", started
 
 
 def _release(context: dg.AssetExecutionContext | dg.AssetCheckExecutionContext | dg.OpExecutionContext,
@@ -125,8 +131,9 @@ def publish(project: ProjectResource) -> dg.MaterializeResult:
     return dg.MaterializeResult(metadata={"database": dg.MetadataValue.path(str(path))})
 
 
-def write_report(project: ProjectResource) -> dg.MaterializeResult:
-    """Writes the report of the newest evaluation."""
-    loaded = project.load()
-    path = publication.write_report(loaded)
+def write_report(context: dg.AssetExecutionContext, project: ProjectResource) -> dg.MaterializeResult:
+    """Writes the report of this run's evaluation; of the newest one where the run is of the report alone."""
+    loaded, (evaluation_id, _) = project.load(), _identity(context)
+    is_known = evaluation_id in reading.evaluations(loaded)["evaluation_id"]
+    path = publication.write_report(loaded, evaluation_id if is_known else None)
     return dg.MaterializeResult(metadata={"report": dg.MetadataValue.path(str(path))})

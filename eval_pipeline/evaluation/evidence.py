@@ -57,9 +57,8 @@ def stored_responses(warehouse: Warehouse, of: str, items: pl.DataFrame, evaluat
     stored = items.select("item_id").join(warehouse.read(RESPONSES, of), on="item_id", maintain_order="left")
     if stored.height < items.height:
         raise EvaluationNotFound(selector=of)
-    return stored.with_columns(evaluation_id=pl.lit(evaluation_id), is_reused=pl.lit(value=True)).select(
-        RESPONSES.schema
-    )
+    of_this = stored.with_columns(evaluation_id=pl.lit(evaluation_id), is_reused=pl.lit(value=True))
+    return of_this.select(*RESPONSES.schema)
 
 
 def rivals(evaluation: Evaluation) -> pl.DataFrame | None:

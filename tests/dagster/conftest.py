@@ -2,13 +2,17 @@
 
 import json
 import shutil
+import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import pytest
 import yaml
 
 from eval_pipeline.evaluation.project import Project
+
+sys.path.insert(0, str(Path(__file__).parent))  # makes `deployment` importable from the tests of this folder
 
 
 class Folder:
@@ -73,3 +77,21 @@ def release_url():
     served.server.shutdown()
     served.server.server_close()
     thread.join()
+
+
+@pytest.fixture
+def folder_of_few(tmp_path, run_cli):
+    """A fresh project of twelve items without labels, nothing evaluated yet."""
+    root = tmp_path / "few"
+    assert run_cli("init", root, cwd=tmp_path).returncode == 0
+    dataset = root / "datasets" / "helpdesk"
+    items = (dataset / "items.jsonl").read_text(encoding="utf-8").splitlines()
+    shutil.rmtree(dataset / "labels")
+    for name in ("log.jsonl", "items.jsonl"):
+        (dataset / name).unlink()
+    shutil.rmtree(dataset / "versions", ignore_errors=True)
+    few = root / "few.jsonl"
+    few.write_text("\n".join(items[:12]), encoding="utf-8")
+    done = run_cli("dataset", "add", "helpdesk", few, "--tag", "v1", "--message", "a few", cwd=root)
+    assert done.returncode == 0, done.stderr
+    return Folder(root)
