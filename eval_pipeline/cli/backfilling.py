@@ -40,7 +40,12 @@ def _named(one: Due) -> dict[str, Any]:
 def _predicted(project: Project, one: Due, policy: Policy) -> dict[str, Any]:
     """The partition with what it would ask; each is counted alone, so what two share is counted twice."""
     rows = estimate(
-        project, f"{one.of.dataset}@{one.of.tag}", one.of.system, one.of.judge, policy=policy, responses_of=one.responses_of
+        project,
+        f"{one.of.dataset}@{one.of.tag}",
+        one.of.system,
+        one.of.judge,
+        policy=policy,
+        responses_of=one.responses_of,
     )
     total = {name: [row[name] for row in rows] for name in COUNTED}
     return _named(one) | {name: None if None in found else sum(found) for name, found in total.items()}
