@@ -141,8 +141,8 @@ def unfinished(project: Project, target: Target) -> str | None:
     with instance(project) as opened:
         over = [dg.DagsterRunStatus.FAILURE, dg.DagsterRunStatus.CANCELED, dg.DagsterRunStatus.SUCCESS]
         records = opened.get_run_records(dg.RunsFilter(statuses=over), limit=RUNS_LOOKED_AT)
-        done = _done(project, records)
-        names = (_evaluation_id(record) for record in records if partition in _partitions(record))
+        done = _done(opened, project, records)
+        names = (_evaluation_id(opened, record) for record in records if partition in _partitions(record))
         return next((name for name in names if name not in done), None)
 
 
@@ -150,7 +150,7 @@ def open_runs(project: Project) -> list[dict[str, object]]:
     """Runs of the instance that are not done, and those that failed, newest first; the command that goes on is `run --resume`."""
     with instance(project) as opened:
         records = opened.get_run_records(limit=RUNS_LOOKED_AT)
-        done = _done(project, records)
+        done = _done(opened, project, records)
         return _missed(opened, project) + [
             {
                 "run_id": record.dagster_run.run_id,
@@ -162,7 +162,7 @@ def open_runs(project: Project) -> list[dict[str, object]]:
                 else None,
             }
             for record in records
-            if record.dagster_run.status in OPEN and _evaluation_id(record) not in done
+            if record.dagster_run.status in OPEN and _evaluation_id(opened, record) not in done
         ]
 
 
@@ -176,10 +176,12 @@ def _missed(opened: dg.DagsterInstance, project: Project) -> list[dict[str, obje
              "resume": "eval-pipeline run --gate nightly"}]  # fmt: skip
 
 
-def _evaluation_id(record: dg.RunRecord) -> str:
+def _evaluation_id(opened: dg.DagsterInstance, record: dg.RunRecord) -> str:
+    """The evaluation of a run: what its tag says, else named by its root run."""
     run = record.dagster_run
-    started = record.create_timestamp.astimezone(UTC)
-    return run.tags.get(EVALUATION_TAG) or f"{started:%Y%m%dT%H%M%S}-{(run.root_run_id or run.run_id)[:8]}"
+    root = (opened.get_run_record_by_id(run.root_run_id) if run.root_run_id else None) or record
+    started = root.create_timestamp.astimezone(UTC)
+    return run.tags.get(EVALUATION_TAG) or f"{started:%Y%m%dT%H%M%S}-{root.dagster_run.run_id[:8]}"
 
 
 def _partitions(record: dg.RunRecord) -> set[str]:
@@ -187,7 +189,7 @@ def _partitions(record: dg.RunRecord) -> set[str]:
     return {tags[name] for name in ("dagster/partition", PARTITION_TAG) if name in tags}
 
 
-def _done(project: Project, records: Sequence[dg.RunRecord]) -> set[str]:
+def _done(opened: dg.DagsterInstance, project: Project, records: Sequence[dg.RunRecord]) -> set[str]:
     """Evaluations that need nothing more: they have their row, were not stopped, and a run of theirs went through.
 
     A run that died between the row and the report left the row, and is not done.
@@ -196,6 +198,6 @@ def _done(project: Project, records: Sequence[dg.RunRecord]) -> set[str]:
     from eval_pipeline.store.warehouse import Warehouse
     from eval_pipeline.tables import EVALUATIONS
 
-    through = {_evaluation_id(one) for one in records if one.dagster_run.status == dg.DagsterRunStatus.SUCCESS}
+    through = {_evaluation_id(opened, one) for one in records if one.dagster_run.status == dg.DagsterRunStatus.SUCCESS}
     rows = Warehouse(project.warehouse).read(EVALUATIONS).select("evaluation_id", "partial_reason").iter_rows()
     return {name for name, reason in rows if name in through and not (reason or "").startswith(STOPPED)}
