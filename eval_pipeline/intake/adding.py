@@ -102,7 +102,9 @@ def add(folder: Path, file: Path, tag: str, message: str, author: str | None, no
             answers.seek(0)
             datasets.write_lines(answers_file, map(json.loads, answers))
     if labels:
-        datasets.write_lines(label_file(folder, tag), labels)
+        target = label_file(folder, tag)  # it holds some already where the same items come again with other answers
+        kept = [row for _, row in datasets.read_lines(target)] if target.exists() else []
+        datasets.write_lines(target, [*kept, *labels])
     return _summary(planned, intake, labels, unlabelled) | {
         "dataset_version": entry["dataset_version"], "item_count": entry["item_count"], "tag": tag,
         "response_file": in_project(answers_file, folder) if intake.response_count else None,

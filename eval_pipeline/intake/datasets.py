@@ -282,6 +282,8 @@ def add_version(folder: Path, rows: Iterable[Mapping[str, Any]], tag: str, messa
                 now: datetime) -> dict[str, Any]:  # fmt: skip
     """Makes rows the newest version; returns its log entry. A copy of each stays in `versions/`.
 
+    Where the tag names just this content already there is nothing to write, and its entry is returned.
+
     Rows are taken one by one and may be more than fit in memory; what they raise leaves the folder untouched.
 
     Raises:
@@ -294,14 +296,16 @@ def add_version(folder: Path, rows: Iterable[Mapping[str, Any]], tag: str, messa
     if versioning.slug(tag, 64) != tag or tag == "latest":
         raise TagInvalid(tag=tag)
     entries = log(folder)
-    for entry in entries:
-        if entry["tag"] == tag:
-            raise TagExists(name=folder.name, tag=tag, version=entry["dataset_version"][:12])
+    known = next((entry for entry in entries if entry["tag"] == tag), None)
     parent = entries[-1] if entries else None
     with Spool() as spool:
         for row in rows:
             spool.add(canonical_item(row))
         version = versioning.hashes_sha256({item_id: place[2] for item_id, place in spool.places.items()})
+        if known is not None and known["dataset_version"] == version:
+            return known
+        if known is not None:
+            raise TagExists(name=folder.name, tag=tag, version=known["dataset_version"][:12])
         entry = {
             "dataset_version": version, "tag": tag, "message": message, "author": author, "created_at": now.astimezone(UTC).isoformat(),
             "parent_version": parent["dataset_version"] if parent else None, "item_count": len(spool.places),

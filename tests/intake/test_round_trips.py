@@ -188,5 +188,17 @@ def test_a_version_needs_a_message_and_a_tag_does_not_move(tmp_path: Path) -> No
     with pytest.raises(MessageRequired):
         adding.add(tmp_path / "d", tmp_path / "f.jsonl", "v1", "  ", None, NOW, {})
     adding.add(tmp_path / "d", tmp_path / "f.jsonl", "v1", "first", None, NOW, {})
+    (tmp_path / "f.jsonl").write_text('{"item_id": "q1", "user_input": "why not?"}\n', encoding="utf-8")
     with pytest.raises(TagExists):
         adding.add(tmp_path / "d", tmp_path / "f.jsonl", "v1", "again", None, NOW, {})
+
+
+def test_the_same_items_with_other_answers_and_scores_are_no_new_version(tmp_path: Path) -> None:
+    folder = tmp_path / "d"
+    for name, answer, score in (("one", "so", 4), ("two", "else", 0)):
+        row = {"item_id": "q1", "user_input": "why?", "reference": "so", "response": answer, "human_score": score}
+        (tmp_path / f"{name}.jsonl").write_text(json.dumps(row) + "\n", encoding="utf-8")
+        adding.add(folder, tmp_path / f"{name}.jsonl", "v1", name, None, NOW, {}, metric="answer_accuracy")
+    assert [entry["message"] for entry in datasets.log(folder)] == ["one"]
+    assert sorted(path.stem for path in (folder / "responses").iterdir()) == ["one", "two"]
+    assert sorted(datasets.labels(folder, "d")["score"]) == [0, 4]
