@@ -49,6 +49,10 @@ from typing import ClassVar
 from eval_pipeline.vocabulary import Language
 
 
+LISTED_NAMES = 20
+"""Names written out in one message."""
+
+
 class EvalPipelineError(Exception):
     """Base of the family. A subclass gives `english` and `korean`, two `str.format` templates over the same facts.
 
@@ -114,7 +118,7 @@ class UnknownName(UsageError):
         super().__init__(
             kind=kind,
             name=name,
-            known=", ".join(names) or "-",
+            known=", ".join(names[:LISTED_NAMES]) + (f", … ({len(names)})" if len(names) > LISTED_NAMES else "") or "-",
             hint=f" → {close!r}?" if close else "",
         )
 

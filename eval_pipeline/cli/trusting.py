@@ -142,7 +142,9 @@ def _print_gate(rules: pl.DataFrame) -> None:
 
     from eval_pipeline.cli.console import printable
     from eval_pipeline.report.summary import COLOURS
+    from eval_pipeline.report.words import rule_name, words
 
+    names = words(LANGUAGE)
     evidence = "evidence_ko" if LANGUAGE == Language.KO else "evidence"
     for row in rules.to_dicts():
         text = printable(row[evidence] or row["evidence"])
@@ -154,7 +156,7 @@ def _print_gate(rules: pl.DataFrame) -> None:
         name = "" if row["metric"] == "all" else printable(row["metric"])
         out().print(
             Text.assemble(
-                (f"{row['verdict']:<14}", COLOURS.get(row["verdict"], "dim")), f"{name:<24}{row['rule']}: {text}"
+                (f"{row['verdict']:<14}", COLOURS.get(row["verdict"], "dim")), f"{name:<24}{printable(rule_name(row['rule'], names))}: {text}"
             )
         )
 

@@ -57,7 +57,7 @@ def export(project: Project, evaluation_id: str, metric: str, n: int, annotators
     files = _write(folder, label_tasks.assign(tasks, annotators, overlap), declared, out, language, force)
     return {
         "dataset": dataset, "metric": metric, "offered_count": len(offered), "task_count": len(tasks), "files": files,
-        "arithmetic": label_tasks.arithmetic(len(tasks), len(annotators), overlap),
+        "arithmetic": label_tasks.arithmetic(len(tasks), len(annotators), overlap, language),
     }  # fmt: skip
 
 

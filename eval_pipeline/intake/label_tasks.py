@@ -134,15 +134,14 @@ def assign(tasks: Sequence[LabelTask], annotators: Sequence[str], overlap: int) 
     return {name: shared + list(own[number :: len(annotators)]) for number, name in enumerate(annotators)}
 
 
-def arithmetic(task_count: int, annotator_count: int, overlap: int) -> str:
+def arithmetic(task_count: int, annotator_count: int, overlap: int, language: Language = Language.EN) -> str:
     """The number of labels that a plan asks for, as a sum to print."""
     shared = min(overlap, task_count) if annotator_count > 1 else 0
-    extra = shared * (annotator_count - 1)
-    return (
-        f"{task_count} items + {shared} shared x {annotator_count - 1} more = {task_count + extra} labels"
-        if shared
-        else f"{task_count} labels"
-    )
+    more = annotator_count - 1
+    total = task_count + shared * more
+    if language == Language.KO:
+        return f"항목 {task_count}개 + 공통 {shared}개 x {more}명 = 라벨 {total}개" if shared else f"라벨 {total}개"
+    return f"{task_count} items + {shared} shared x {more} more = {total} labels" if shared else f"{total} labels"
 
 
 def disagreements(labels: pl.DataFrame, metric: str, adjudicated: str = "adjudicated") -> list[LabelTask]:
