@@ -48,7 +48,6 @@ from typing import ClassVar
 
 from eval_pipeline.vocabulary import Language
 
-
 LISTED_NAMES = 20
 """Names written out in one message."""
 

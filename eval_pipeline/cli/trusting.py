@@ -156,7 +156,8 @@ def _print_gate(rules: pl.DataFrame) -> None:
         name = "" if row["metric"] == "all" else printable(row["metric"])
         out().print(
             Text.assemble(
-                (f"{row['verdict']:<14}", COLOURS.get(row["verdict"], "dim")), f"{name:<24}{printable(rule_name(row['rule'], names))}: {text}"
+                (f"{row['verdict']:<14}", COLOURS.get(row["verdict"], "dim")),
+                f"{name:<24}{printable(rule_name(row['rule'], names))}: {text}",
             )
         )
 

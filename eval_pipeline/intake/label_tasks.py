@@ -14,7 +14,7 @@ import polars as pl
 
 from eval_pipeline.metrics.declaration import Metric
 from eval_pipeline.metrics.texts import content_sha256
-from eval_pipeline.vocabulary import SCORED_STATUSES
+from eval_pipeline.vocabulary import SCORED_STATUSES, Language
 
 MOST_BINS = 5
 RESERVE_SHARE = 0.2
