@@ -83,17 +83,27 @@ class Deployment:
         logs = "\n".join(
             (self.project / f"{name}.log").read_text("utf-8", "replace")[-3000:] for name in self.processes
         )
-        raise AssertionError(f"no {what} in {PATIENCE_SECONDS} s\n{logs}")
+        raise AssertionError(f"no {what} in {PATIENCE_SECONDS} s\n{logs}\n{self.told()}")
 
     def succeeded(self, **tags):
         """Runs with these tags when there are some and all of them went through."""
         found = self.runs(**tags)
         return found if found and all(run["status"] == "SUCCESS" for run in found) else []
 
+    def told(self):
+        """Every run with how it stands, and what its failed steps said."""
+        failed = {run["runId"] for run in self.runs() if run["status"] == "FAILURE"}
+        said = [text[-1500:] for run_id in failed for text in self.messages(run_id) if "fail" in text.lower()]
+        return "\n".join([*(f"{run['runId']} {run['status']} {run['tags']}" for run in self.runs()), *said])
+
+    def messages(self, run_id):
+        query = f"""{{ logsForRun(runId: "{run_id}") {{ ... on EventConnection {{ events {{ ... on MessageEvent {{ message }}
+            ... on ExecutionStepFailureEvent {{ error {{ message causes {{ message }} }} }} }} }} }} }}"""
+        events = self.ask(query)["logsForRun"]["events"]
+        return [f"{event.get('message') or ''} {event.get('error') or ''}" for event in events]
+
     def kill_run(self, run_id):
         """Kills the process of a run with -9, by the pid its events tell."""
-        events = f"""{{ logsForRun(runId: "{run_id}") {{ ... on EventConnection {{ events {{
-            ... on MessageEvent {{ message }} }} }} }} }}"""
-        messages = [event.get("message") or "" for event in self.ask(events)["logsForRun"]["events"]]
+        messages = self.messages(run_id)
         pid = next(int(found[1]) for text in messages if (found := re.search(r"\(pid: (\d+)\)", text)))
         os.kill(pid, signal.SIGKILL)
