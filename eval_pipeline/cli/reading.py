@@ -127,24 +127,25 @@ def sentence(row: dict[str, Any]) -> str:
              f"{row['metric']}: {word_ko}({row['difference']:+.3f}, 항목 {row['shared_count']}개).")  # fmt: skip
 
 
-def report(project: Project, selector: str, out_file: Path | None, format_: str) -> None:
+def report(project: Project, selector: str, out_file: Path | None, format_: str, baseline: str | None) -> None:
     """Writes the report."""
     from eval_pipeline.evaluation.publication import write_report
 
     if format_ not in {"html", "md"}:
         raise UnknownName(kind="format", name=format_, known=("html", "md"))
     evaluation_id = stored.select(project, selector)
+    compared = None if baseline is None else stored.select(project, baseline)
     if format_ == "md":
         from eval_pipeline.report.markdown import markdown
 
-        text = markdown(stored.view(project, evaluation_id), LANGUAGE)
+        text = markdown(stored.view(project, evaluation_id, compared), LANGUAGE)
         if out_file is None:
             say(text)
             return
         out_file.write_text(text, encoding="utf-8")
         path = out_file
     else:
-        path = write_report(project, evaluation_id, out_file, LANGUAGE)
+        path = write_report(project, evaluation_id, out_file, LANGUAGE, compared)
     say(str(path))
 
 

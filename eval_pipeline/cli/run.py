@@ -102,11 +102,15 @@ def report(
     evaluation: Evaluation = "latest",
     out_file: Annotated[Path | None, typer.Option("--out", help=t("Where to write it", "저장할 위치"))] = None,
     format_: Annotated[str, typer.Option("--format", help="html | md")] = "html",
+    baseline: Annotated[
+        str | None,
+        typer.Option(help=t("Compare with this evaluation, not the one before", "직전 평가 대신 이 평가와 비교")),
+    ] = None,
     lang: Lang = LANGUAGE,
 ) -> None:
     from eval_pipeline.cli import reading
 
-    reading.report(project(), evaluation, out_file, format_)
+    reading.report(project(), evaluation, out_file, format_, baseline)
 
 
 def export(

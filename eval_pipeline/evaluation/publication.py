@@ -29,11 +29,14 @@ def report_path(project: Project, evaluation_id: str) -> Path:
 
 
 def write_report(project: Project, evaluation_id: str | None = None, out: Path | None = None,
-                 language: Language | None = None) -> Path:  # fmt: skip
+                 language: Language | None = None, baseline: str | None = None) -> Path:  # fmt: skip
     """Writes the report of one evaluation, the newest when none is named.
 
+    Args:
+        baseline: the evaluation to compare with; null takes the one before.
+
     Raises:
-        EvaluationNotFound: there is no such complete evaluation.
+        EvaluationNotFound: there is no such complete evaluation, or no such baseline.
     """
     from eval_pipeline.report.page import render
     from eval_pipeline.report.view import view
@@ -45,7 +48,8 @@ def write_report(project: Project, evaluation_id: str | None = None, out: Path |
         raise EvaluationNotFound(selector=evaluation_id or "latest")
     path = out or report_path(project, str(chosen))
     path.parent.mkdir(parents=True, exist_ok=True)
-    text = render(_with_rot(project, view(warehouse.read, str(chosen))), language or project.config.language)
+    seen = _with_rot(project, view(warehouse.read, str(chosen), baseline))
+    text = render(seen, language or project.config.language)
     temporary = path.with_name(f".{path.name}.tmp")
     temporary.write_text(text, encoding="utf-8")
     temporary.replace(path)

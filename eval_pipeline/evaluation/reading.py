@@ -65,11 +65,11 @@ def _pinned(project: Project) -> list[str]:
     return [] if frame is None or frame.is_empty() else [str(frame["evaluation_id"][0])]
 
 
-def view(project: Project, evaluation_id: str) -> EvaluationView:
-    """Everything about one evaluation, as the report and the summary take it."""
+def view(project: Project, evaluation_id: str, baseline: str | None = None) -> EvaluationView:
+    """Everything about one evaluation, as the report and the summary take it; compared with the one before or `baseline`."""
     from eval_pipeline.report.view import view as build
 
-    return build(Warehouse(project.warehouse).read, evaluation_id)
+    return build(Warehouse(project.warehouse).read, evaluation_id, baseline)
 
 
 def decision(project: Project, seen: EvaluationView) -> gating.Gate:

@@ -9,6 +9,7 @@ from typing import Any
 
 import polars as pl
 
+from eval_pipeline.errors import EvaluationNotFound
 from eval_pipeline.tables import (
     CALIBRATIONS,
     CLAIMS,
@@ -81,12 +82,12 @@ def view(read: Read, evaluation_id: str, baseline: str | None = None) -> Evaluat
         baseline: the evaluation to compare with; null takes the complete one before it of the same system and dataset.
 
     Raises:
-        KeyError: one of the two has no `evaluations` row.
+        EvaluationNotFound: one of the two has no `evaluations` row.
     """
     everything = read(EVALUATIONS).sort("started_at", "evaluation_id")
     mine = everything.filter(pl.col("evaluation_id") == evaluation_id)
     if mine.is_empty():
-        raise KeyError(evaluation_id)
+        raise EvaluationNotFound(selector=evaluation_id)
     row = mine.to_dicts()[0]
     series = everything.filter(
         (pl.col("system") == row["system"]) & (pl.col("dataset") == row["dataset"]) & (pl.col("started_at") <= row["started_at"])
@@ -97,7 +98,7 @@ def view(read: Read, evaluation_id: str, baseline: str | None = None) -> Evaluat
     if baseline is not None:
         chosen = everything.filter(pl.col("evaluation_id") == baseline).to_dicts()
         if not chosen:
-            raise KeyError(baseline)
+            raise EvaluationNotFound(selector=baseline)
         previous = chosen[0]
     of_version = pl.col("dataset_version") == row["dataset_version"]
 

@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 from report_scenario import HOSTILE, night
 
+from eval_pipeline.errors import EvaluationNotFound
 from eval_pipeline.report.items import TEXT_LIMIT, chosen_ids
 from eval_pipeline.report.page import render
 from eval_pipeline.report.view import view
@@ -162,7 +163,7 @@ def test_a_baseline_chosen_by_hand_is_the_one_compared_with():
     found = night()
     first = found.frames["evaluations"]["evaluation_id"][0]
     assert view(found.read, found.evaluation_id, first).previous["evaluation_id"] == first
-    with pytest.raises(KeyError):
+    with pytest.raises(EvaluationNotFound, match="nothing"):
         view(found.read, found.evaluation_id, "nothing")
 
 
