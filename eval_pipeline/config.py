@@ -177,6 +177,15 @@ class MetricConfig(BaseModel):
         """What the metric's declaration takes, `kind` included when given."""
         return dict(self.model_extra or {}) | ({"kind": self.kind} if self.kind else {})
 
+    @property
+    def chosen_policies(self) -> dict[str, str]:
+        """What items without response or claims count, where it is not the default: such a choice moves scores."""
+        return {
+            name: str(getattr(self, name))
+            for name in ("no_response", "no_claims")
+            if getattr(self, name) != type(self).model_fields[name].default
+        }
+
 
 class CalibrationConfig(Section):
     """When a judge counts as tested."""

@@ -58,6 +58,7 @@ def instance(project: Project) -> Iterator[dg.DagsterInstance]:
     """The project's Dagster instance: created once under a lock, dead runs of this machine ended first."""
     home = Path(project.environment.get("DAGSTER_HOME") or project.root / "dagster_home")
     home.mkdir(parents=True, exist_ok=True)
+    os.environ.setdefault("DAGSTER_DISABLE_TELEMETRY", "yes")  # a home without a dagster.yaml has it on
     os.environ["DAGSTER_HOME"] = str(home)
     # Several processes that open an empty DAGSTER_HOME at once can break it for good.
     with FileLock(home / ".create.lock"):

@@ -61,6 +61,7 @@ def dev(project: Project, host: str, port: int) -> None:
     home = project.root / "dagster_home"
     home.mkdir(parents=True, exist_ok=True)
     os.environ.setdefault("DAGSTER_HOME", str(home))
+    os.environ.setdefault("DAGSTER_DISABLE_TELEMETRY", "yes")
     os.environ["EVAL_PROJECT"] = str(project.root)
     dagster = str(Path(sys.executable).with_name("dagster"))
     os.chdir(project.root)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from eval_pipeline.config import CONFIG_NAME, EvaluationConfig, load_config
@@ -75,6 +75,11 @@ class Project:
         folders = [self.root / folder for folder in self.config.metric_folders]
         wanted = chosen or tuple(self.config.metrics)
         try:
-            return {name: declare(name, self.config.metrics[name].options, metric_folders=folders) for name in wanted}
+            return {name: self._metric(name, folders) for name in wanted}
         except TypeError as error:
             raise ConfigurationInvalid(path=CONFIG_NAME, problems=f"  metrics: {error}") from error
+
+    def _metric(self, name: str, folders: Sequence[Path]) -> Metric:
+        config = self.config.metrics[name]
+        declared = declare(name, config.options, metric_folders=folders)
+        return replace(declared, options={**declared.options, **config.chosen_policies})

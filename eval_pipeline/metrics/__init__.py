@@ -8,6 +8,7 @@ import inspect
 import pkgutil
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -77,9 +78,8 @@ def declare(name: str, options: Mapping[str, Any] | None = None, metric_folders:
     for option in given:
         if option not in known:
             raise UnknownName(kind=f"option of metric {name}", name=option, known=set(known) - {"name"})
-    if "name" in known:
-        given["name"] = name
-    metric: Metric = build(**given)
+    named = {"name": name} if "name" in known else {}
+    metric: Metric = replace(build(**named, **given), options=given)
     for field in metric.needs:
         if field not in _FIELDS:
             raise UnknownName(kind=f"field that metric {name} can need", name=field, known=_FIELDS)

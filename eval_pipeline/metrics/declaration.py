@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from eval_pipeline.vocabulary import Expects, GradeMethod, Language, Outcome, PartSource, ScoreStatus
 
@@ -132,6 +133,7 @@ class Metric:
         label_scale: grades people label on; null for a share in [0, 1].
         needs_embedding: whether it asks similarity questions.
         settings: trusted texts of the configuration that its prompts carry; another text is another judge.
+        options: what the configuration sets beyond the defaults; another value gives another series of scores.
     """
 
     name: str
@@ -146,3 +148,4 @@ class Metric:
     label_scale: tuple[int, ...] | None = None
     needs_embedding: bool = False
     settings: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[str, Any] = field(default_factory=dict)

@@ -7,6 +7,7 @@ released text never changes: `pins.toml` holds its sha256, and those of what a j
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 import tomllib
 from dataclasses import dataclass
@@ -108,6 +109,11 @@ def _reasks(home: Path) -> dict[str, dict[str, str]]:
 def reask(outcome: Outcome, language: Language) -> str:
     """What a judge is told about an unusable reply; holds `{{ grades }}`."""
     return _reasks(HOME)[outcome.value][language.value]
+
+
+def reasks_sha256() -> str:
+    """Hash of all that a judge is told about unusable replies."""
+    return hashlib.sha256(json.dumps(_reasks(HOME), sort_keys=True).encode()).hexdigest()
 
 
 def all_prompts() -> list[Prompt]:

@@ -26,20 +26,19 @@ STARTED_AT_ONCE = 32
 def judge_key(identity: ModelIdentity, metric: Metric, embedding: str = "") -> str | None:
     """Identity of a judge on one metric, under which calibrations, baselines and gates are looked up.
 
-    Covers model, revision, parameters, template texts in both languages, what the configuration puts into them (criteria,
-    steps, rubric) and metric version, and the name of the embedding model where the metric compares texts by one; the
+    Covers model, revision, parameters, template texts in both languages and those of asking again, metric version, what the
+    configuration sets for the metric, and the name of the embedding model where the metric compares texts by one; the
     endpoint does not count. Null for a metric that asks no judge.
     """
     if not metric.template_ids:
         return None
     wanted = sorted({*metric.template_ids, *(["claims"] if metric.decomposes else [])})
     parts = [identity.model, identity.revision, dict(identity.parameters), metric.name, metric.version,
-             [prompts.load(template_id, language).sha256 for template_id in wanted for language in Language]]  # fmt: skip
-    if metric.settings:
-        parts.append(dict(metric.settings))
+             [prompts.load(template_id, language).sha256 for template_id in wanted for language in Language],
+             prompts.reasks_sha256(), dict(metric.settings), dict(metric.options)]  # fmt: skip
     if metric.needs_embedding:
         parts.append(embedding)
-    return hashlib.sha256(json.dumps(parts, sort_keys=True, ensure_ascii=False).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(parts, sort_keys=True, ensure_ascii=False, default=str).encode()).hexdigest()
 
 
 async def judge(

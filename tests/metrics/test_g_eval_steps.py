@@ -6,6 +6,7 @@ import pytest
 import yaml
 
 from eval_pipeline.chat import ModelIdentity
+from eval_pipeline.config import MetricConfig
 from eval_pipeline.errors import JudgeMisconfigured
 from eval_pipeline.evaluation.g_eval_steps import ask_for_steps
 from eval_pipeline.llm.scripted_chat import ScriptedChat
@@ -84,3 +85,25 @@ def test_steps_are_asked_for_once_and_printed_to_paste(project, loopback, run_cl
     assert loopback.counters()["requests"] == 1
     assert yaml.safe_load(first.stdout)["steps"][0] == "Read the response."
     assert "judges steps polite" in run_cli("check", cwd=project).stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "one", "other"),
+    [
+        ("answer_correctness", {"weights": [0.75, 0.25]}, {"weights": [0.5, 0.5]}),
+        ("factual_correctness", {"mode": "recall"}, {"mode": "precision"}),
+        ("factual_correctness", {"beta": 1.0}, {"beta": 2.0}),
+    ],
+)
+def test_an_option_that_moves_scores_is_part_of_the_judge_key(name, one, other):
+    identity = ModelIdentity("e", "m", "", {})
+    assert judge_key(identity, declare(name, one)) != judge_key(identity, declare(name, other))
+    assert judge_key(identity, declare(name, one)) == judge_key(identity, declare(name, one))
+
+
+def test_what_items_without_claims_count_is_an_option_where_it_is_not_the_default():
+    assert MetricConfig(no_claims="exclude").chosen_policies == {}
+    assert MetricConfig(no_claims="zero", no_response="exclude").chosen_policies == {
+        "no_response": "exclude",
+        "no_claims": "zero",
+    }
