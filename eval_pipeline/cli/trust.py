@@ -61,6 +61,10 @@ def gate(
     github: Annotated[
         bool, typer.Option("--github", help=t("Step summary and annotations", "GitHub 요약과 주석"))
     ] = False,
+    comment: Annotated[
+        Path | None,
+        typer.Option(help=t("Write a pull request comment (Markdown)", "풀 리퀘스트 댓글(Markdown) 저장")),
+    ] = None,
     system: Annotated[
         str | None, typer.Option(help=t("Which system, when there are several", "시스템이 여럿일 때"))
     ] = None,
@@ -69,9 +73,9 @@ def gate(
 ) -> None:
     if context.invoked_subcommand is not None:
         return
-    from eval_pipeline.cli import trusting
+    from eval_pipeline.cli import gating
 
-    raise typer.Exit(trusting.gate(project(), evaluation, policy, junit, github, json_, system))
+    raise typer.Exit(gating.gate(project(), evaluation, policy, junit, github, comment, json_, system))
 
 
 @gate_app.command(help=t("Pin an evaluation as the baseline", "평가를 기준선으로 고정"))
@@ -80,9 +84,9 @@ def pin(
     label: Annotated[str, typer.Option(help=t("Name of the baseline", "기준선 이름"))] = "main",
     lang: Lang = LANGUAGE,
 ) -> None:
-    from eval_pipeline.cli import trusting
+    from eval_pipeline.cli import gating
 
-    trusting.pin(project(), evaluation, label)
+    gating.pin(project(), evaluation, label)
 
 
 judges_app = typer.Typer(invoke_without_command=True, rich_markup_mode="rich")

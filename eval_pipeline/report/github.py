@@ -1,9 +1,11 @@
-"""What GitHub Actions shows: the step summary, and annotations as workflow commands that no text of the data can forge.
+"""What GitHub shows: the step summary, a comment, and annotations as workflow commands that no text of the data can forge.
 
 The usual future import is left out: its name is that of the function here.
 """
 
+import secrets
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import polars as pl
@@ -14,6 +16,8 @@ from eval_pipeline.vocabulary import Decision, Language
 
 SUMMARY_LIMIT = 1_000_000
 """GitHub refuses a step summary above 1 MiB."""
+COMMENT_LIMIT = 65_000
+"""And a comment above 65,536 characters."""
 LEVELS = {Decision.FAIL: "error", Decision.BLOCKED: "error", Decision.INCONCLUSIVE: "warning"}
 
 
@@ -49,6 +53,24 @@ def write_step_summary(markdown: str, path: str | None) -> None:
         encoded = encoded[:SUMMARY_LIMIT].rsplit(b"\n", 1)[0] + "\n\n…".encode()
     with Path(path).open("ab") as file:
         file.write(encoded + b"\n")
+
+
+def comment(markdown: str) -> str:
+    """The body of a pull request comment: whole lines, as many as GitHub takes; the marker stays first."""
+    if len(markdown) <= COMMENT_LIMIT:
+        return markdown
+    return markdown[:COMMENT_LIMIT].rsplit("\n", 1)[0] + "\n\n…\n"
+
+
+@contextmanager
+def inert_output() -> Iterator[None]:
+    """GitHub obeys no command in what is printed meanwhile, wherever in a line it stands."""
+    token = secrets.token_hex(16)
+    print(f"::stop-commands::{token}", flush=True)
+    try:
+        yield
+    finally:
+        print(f"::{token}::", flush=True)
 
 
 def _message(text: str) -> str:

@@ -114,6 +114,19 @@ def test_each_annotation_is_one_command_that_the_data_cannot_forge(hostile_night
         assert " %0A=cmd" not in one  # its percent sign is escaped
 
 
+def test_a_newline_a_percent_sign_and_colons_of_the_data_stay_text():
+    rows = (
+        night()
+        .frames["gate_decisions"]
+        .with_columns(evidence=pl.lit("50%\r\n::error::forged"), metric=pl.lit("m,a::b\n"))
+    )
+    for one in annotations(rows, Language.EN):
+        assert one.count("\n") == 0
+        title, said = one.removeprefix("::error title=").removeprefix("::warning title=").split("::", 1)
+        assert "," not in title and ":" not in title
+        assert said.startswith("50%25%0A::error::forged")
+
+
 def test_a_gate_without_a_decision_is_an_annotation():
     assert next(annotations(GATE_DECISIONS.frame(), Language.EN)).startswith("::error ")
 
