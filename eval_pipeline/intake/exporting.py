@@ -14,7 +14,7 @@ import polars as pl
 
 from eval_pipeline.errors import NotWritable, UnknownName
 from eval_pipeline.intake import datasets
-from eval_pipeline.intake.schemas import inert
+from eval_pipeline.spreadsheets import inert
 
 LONGEST_CELL = 32_767
 """Characters Excel holds in a cell."""

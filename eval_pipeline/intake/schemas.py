@@ -11,6 +11,7 @@ from typing import Any
 from eval_pipeline.errors import AnswerAmbiguous, DatasetInvalid, UnknownName
 from eval_pipeline.intake.formats import Row, loads
 from eval_pipeline.intake.passages import contexts
+from eval_pipeline.spreadsheets import bare
 from eval_pipeline.stages.versioning import nfc
 
 ITEM_TEXTS = ("item_id", "user_input", "reference", "stratum", "cluster_id", "language", "source", "updated_at")
@@ -19,8 +20,6 @@ LABEL_TEXTS = ("metric", "annotator")
 FIELDS = (*ITEM_TEXTS, *LISTS, *LABEL_TEXTS, "response", "human_score")
 OBJECTS = ("inputs", "outputs", "vars", "answers")
 """Columns whose CSV cells hold a JSON object in the tools that have them."""
-
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -366,16 +365,6 @@ def _metadata(value: Any) -> dict[str, Any]:
         except ValueError:
             return {"metadata": value}
     return dict(value) if isinstance(value, Mapping) else {} if value in (None, "") else {"metadata": value}
-
-
-def bare(text: str) -> str:
-    """A cell of our own CSV export without the apostrophe that keeps a spreadsheet from running it as a formula."""
-    return text[1:] if text.startswith("'") and text.lstrip("'")[:1] in FORMULA_STARTS else text
-
-
-def inert(text: str) -> str:
-    """The cell for a CSV export: what a spreadsheet would run, or `bare` would strip, gets an apostrophe in front."""
-    return f"'{text}" if text.lstrip("'")[:1] in FORMULA_STARTS and text else text
 
 
 def _reach(row: Mapping[str, Any], path: str) -> Any:

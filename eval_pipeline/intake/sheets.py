@@ -20,9 +20,10 @@ from eval_pipeline.intake.datasets import read_lines, write_lines
 from eval_pipeline.intake.exporting import LONGEST_CELL, cell_text, workbook
 from eval_pipeline.intake.formats import check_file, decode, loads, read_rows
 from eval_pipeline.intake.label_tasks import LabelTask, as_row, from_row, sheet_id
-from eval_pipeline.intake.schemas import bare, inert, number_of
+from eval_pipeline.intake.schemas import number_of
 from eval_pipeline.metrics import declare
 from eval_pipeline.metrics.declaration import Metric
+from eval_pipeline.spreadsheets import bare, inert
 from eval_pipeline.stages.versioning import slug
 from eval_pipeline.vocabulary import Language, Provenance
 

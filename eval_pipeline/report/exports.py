@@ -10,8 +10,7 @@ from typing import Any
 import polars as pl
 
 from eval_pipeline.report.view import EvaluationView
-
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
+from eval_pipeline.spreadsheets import safe_csv
 
 
 def flat_scores(view: EvaluationView) -> pl.DataFrame:
@@ -56,17 +55,10 @@ def deepeval_rows(view: EvaluationView) -> list[dict[str, Any]]:
     ]  # fmt: skip
 
 
-def safe_csv(frame: pl.DataFrame) -> bytes:
-    """CSV with BOM for Excel. Lists become JSON; a text cell or header that could start a formula gets a leading `'`."""
-    texts = [
-        _texts(frame[name]).alias(_neutral(name))
-        if frame[name].dtype in {pl.String, pl.List(pl.String)}
-        else frame[name]
-        for name in frame.columns
-    ]
-    buffer = io.BytesIO()
-    pl.DataFrame(texts).write_csv(buffer, include_bom=True)
-    return buffer.getvalue()
+def csv(frame: pl.DataFrame) -> bytes:
+    """CSV with BOM for Excel that no spreadsheet executes. Lists become JSON."""
+    lists = pl.col(pl.List(pl.String)).map_elements(_json, return_dtype=pl.String)
+    return f"\ufeff{safe_csv(frame.with_columns(lists))}".encode()
 
 
 def parquet(frame: pl.DataFrame) -> bytes:
@@ -81,7 +73,7 @@ def _lines(rows: list[dict[str, Any]]) -> bytes:
 
 
 SHAPES: dict[str, Callable[[EvaluationView], bytes]] = {
-    "csv": lambda view: safe_csv(flat_scores(view)),
+    "csv": lambda view: csv(flat_scores(view)),
     "parquet": lambda view: parquet(flat_scores(view)),
     "jsonl": lambda view: _lines(flat_scores(view).to_dicts()),
     "ragas": lambda view: _lines(ragas_rows(view)),
@@ -90,17 +82,5 @@ SHAPES: dict[str, Callable[[EvaluationView], bytes]] = {
 """What an evaluation is exported as, by name; ragas and deepeval rows as JSON Lines."""
 
 
-def _texts(series: pl.Series) -> pl.Series:
-    return pl.Series(
-        [
-            None
-            if value is None
-            else _neutral(value if isinstance(value, str) else json.dumps(list(value), ensure_ascii=False))
-            for value in series
-        ],
-        dtype=pl.String,
-    )
-
-
-def _neutral(text: str) -> str:
-    return f"'{text}" if text.lstrip(" \u00a0").startswith(FORMULA_STARTS) or text.startswith(FORMULA_STARTS) else text
+def _json(values: pl.Series) -> str:
+    return json.dumps(values.to_list(), ensure_ascii=False)

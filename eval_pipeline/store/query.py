@@ -14,6 +14,7 @@ import duckdb
 import polars as pl
 
 from eval_pipeline.errors import NothingPublished, QueryFailed
+from eval_pipeline.spreadsheets import safe_csv
 
 _LOCKED: dict[str, Any] = {
     "enable_external_access": "false",
@@ -111,7 +112,7 @@ def _numbers(frame: pl.DataFrame) -> pl.DataFrame:
 def write_result(frame: pl.DataFrame, format_: str) -> bytes:
     """The rows as csv (formula-safe), json or parquet."""
     if format_ == "csv":
-        return safe_csv(frame).encode()
+        return safe_csv(_flat(frame)).encode()
     if format_ == "json":
         return frame.write_json().encode()
     buffer = io.BytesIO()
@@ -119,23 +120,9 @@ def write_result(frame: pl.DataFrame, format_: str) -> bytes:
     return buffer.getvalue()
 
 
-def safe_csv(frame: pl.DataFrame) -> str:
-    """CSV whose texts and headings no spreadsheet takes for a formula.
-
-    A leading `= + - @` (full-width ones too, which Korean and Japanese spreadsheets read alike), tab or line end gets an
-    apostrophe. Numbers stay numbers.
-    """
+def _flat(frame: pl.DataFrame) -> pl.DataFrame:
     nested = [name for name, dtype in frame.schema.items() if dtype.is_nested()]
-    flat = frame.with_columns(pl.col(name).map_elements(_joined, return_dtype=pl.String) for name in nested)
-    texts = [name for name, dtype in flat.schema.items() if dtype == pl.String()]
-    safe = flat.with_columns(
-        pl.when(pl.col(name).str.contains(_RISKY)).then("'" + pl.col(name)).otherwise(pl.col(name)).alias(name)
-        for name in texts
-    )
-    return safe.rename({name: f"'{name}" for name in safe.columns if re.match(_RISKY, name)}).write_csv()
-
-
-_RISKY = r"^[=+\-@＝＋－＠\t\r\n]"
+    return frame.with_columns(pl.col(name).map_elements(_joined, return_dtype=pl.String) for name in nested)
 
 
 def _joined(values: object) -> str:

@@ -41,3 +41,22 @@ def test_an_unknown_shape_is_refused_with_those_there_are(finished, run_cli, tmp
     assert said in done.stderr
     assert "deepeval" in done.stderr
     assert not target.exists()
+
+
+def test_no_cell_of_an_exported_csv_is_a_formula_in_full_width_either(project, run_cli, tmp_path):
+    starts = ("＝", "＋", "－", "＠", "=", "+", "-", "@")
+    path = project / "datasets" / "helpdesk" / "responses" / "aurora.jsonl"
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    said = {row["item_id"]: f"{start}cmd|'/C calc'!A0" for row, start in zip(rows, starts, strict=False)}
+    changed = [row | {"response": said.get(row["item_id"], row["response"])} for row in rows]
+    path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in changed), encoding="utf-8")
+    assert run_cli("run", "--metric", "answer_accuracy", cwd=project).returncode == 0
+    done = run_cli("query", "select evaluation_id from evaluations", "--format", "json", cwd=project)
+    (row,) = json.loads(done.stdout)
+    target = tmp_path / "scores.csv"
+    assert run_cli("export", "-e", row["evaluation_id"], "--out", target, cwd=project).returncode == 0
+    table = list(csv.DictReader(io.StringIO(target.read_text(encoding="utf-8-sig"), newline="")))
+    assert {row["item_id"]: row["response"] for row in table if row["item_id"] in said} == {
+        item: f"'{text}" for item, text in said.items()
+    }
+    assert not [cell for row in table for cell in row.values() if cell.startswith(starts)]

@@ -22,7 +22,7 @@ NOW = datetime(2026, 6, 1, tzinfo=UTC)
 HOSTILE = [
     "2007-06-29", "007", "NA", "None", "null", "NaN", "true", "1e5", "a|b", 'say "hi", then', "two\nlines", "three\r\nlines",
     "tab\there", "🙂👩‍👩‍👧", unicodedata.normalize("NFC", "한글 조사는"), "zero\u200bwidth\u202ebidi", "=1+1", "- 항목", "@here",
-    "'=quoted", "''", "_x000D_", "#N/A", " leading and trailing ", "\ufeffmark", "[1] not a list", "\\n", "\u2028line", "<script>alert(1)</script>",
+    "'=quoted", "＝1", "'－항목", "\u00a0=1", "''", "_x000D_", "#N/A", " leading and trailing ", "\ufeffmark", "[1] not a list", "\\n", "\u2028line", "<script>alert(1)</script>",
 ]  # fmt: skip
 FORMATS = ["jsonl", "json", "csv", "tsv", "parquet", "xlsx"]
 

@@ -256,7 +256,7 @@ def test_deepeval_rows_carry_the_status_where_there_is_no_score(bad_night):
     assert rows["q00000"]["metrics_data"][0]["evaluation_model"] == "mini-2026-01-01"
 
 
-@pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t=", "\r=", "\n=", " ="])
+@pytest.mark.parametrize("start", ["=", "+", "-", "@", "＝", "＋", "－", "＠", "\t=", "\r=", "\n=", " =", "\u00a0＝"])
 def test_no_csv_cell_starts_a_formula(start):
     frame = pl.DataFrame(
         {
@@ -265,7 +265,7 @@ def test_no_csv_cell_starts_a_formula(start):
             "n": [-1.5, None, 2.0],
         }
     )
-    text = exports.safe_csv(frame)
+    text = exports.csv(frame)
     assert text.startswith(b"\xef\xbb\xbf")
     rows = list(csv.reader(io.StringIO(text.decode("utf-8-sig"), newline="")))
     assert all(row[0] == "" or row[0].startswith("'") for row in rows)

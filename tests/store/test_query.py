@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from eval_pipeline.errors import NothingPublished, QueryFailed
-from eval_pipeline.store.query import query, safe_csv, write_result
+from eval_pipeline.store.query import query, write_result
 
 
 @pytest.fixture
@@ -86,11 +86,19 @@ def test_formats_keep_hangul_and_null(database):
 
 
 def test_no_text_or_heading_of_a_csv_is_a_formula():
-    shown = safe_csv(
-        pl.DataFrame({"=h()": ["=1+1", "-x", "@a", "+1", "＝1", "plain", None], "n": [-1, 2, 3, 4, 5, 6, 7]})
-    )
-    assert shown.splitlines() == ["'=h(),n", "'=1+1,-1", "'-x,2", "'@a,3", "'+1,4", "'＝1,5", "plain,6", ",7"]
+    frame = pl.DataFrame({"=h()": ["=1+1", "-x", "@a", "+1", "＝1", "plain", None], "n": [-1, 2, 3, 4, 5, 6, 7]})
+    assert write_result(frame, "csv").decode().splitlines() == [
+        "'=h(),n",
+        "'=1+1,-1",
+        "'-x,2",
+        "'@a,3",
+        "'+1,4",
+        "'＝1,5",
+        "plain,6",
+        ",7",
+    ]
 
 
 def test_a_list_in_a_csv_is_no_formula_either():
-    assert safe_csv(pl.DataFrame({"t": [["=1", "b"], [], None]})).splitlines()[1] == '"\'=1, b"'
+    frame = pl.DataFrame({"t": [["=1", "b"], [], None]})
+    assert write_result(frame, "csv").decode().splitlines()[1] == '"\'=1, b"'
