@@ -17,9 +17,9 @@ from filelock import FileLock
 from eval_pipeline.defs.alerts import PROCESS_TAG, missed_night
 from eval_pipeline.defs.partitions import register
 from eval_pipeline.defs.queueing import JOB, is_served, submit
-from eval_pipeline.defs.requests import RELEASE_TAG, request
+from eval_pipeline.defs.requests import EVALUATION_TAG, RELEASE_TAG, request
 from eval_pipeline.defs.resources import ProjectResource, run_config
-from eval_pipeline.defs.steps import EVALUATION_TAG, PARTITION_TAG
+from eval_pipeline.defs.steps import PARTITION_TAG
 from eval_pipeline.errors import Interrupted
 from eval_pipeline.evaluation.due import Due
 from eval_pipeline.evaluation.partitions import Combination, combine

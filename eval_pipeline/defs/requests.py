@@ -9,6 +9,8 @@ from eval_pipeline.defs.resources import run_config
 from eval_pipeline.evaluation.due import Due
 from eval_pipeline.evaluation.steps import Options
 
+EVALUATION_TAG = "eval_pipeline/evaluation_id"
+"""The evaluation that a run goes on with, or began."""
 RELEASE_TAG = "eval_pipeline/system_release"
 """The system's release, as read once for the whole evaluation."""
 
@@ -19,5 +21,5 @@ def request(instance: dg.DagsterInstance, due: Due, options: Options) -> dg.RunR
         run_key=due.run_key,
         partition_key=register(instance, due.of),
         run_config=run_config(replace(options, responses_of=due.responses_of)),
-        tags={RELEASE_TAG: due.of.release},
+        tags={RELEASE_TAG: due.of.release} | ({EVALUATION_TAG: due.goes_on_with} if due.goes_on_with else {}),
     )

@@ -1,4 +1,4 @@
-"""Sensors: a new dataset version, a new system release or definition, a changed judge. What is new is found in
+"""Sensors: a new dataset version, a new system release or definition, a changed judge, ended batches. What is new is found in
 `evaluation/due.py`; each look reads `evaluation.yaml` anew.
 """
 
@@ -11,7 +11,7 @@ from eval_pipeline.defs.requests import request
 from eval_pipeline.defs.resources import ProjectResource, sensor_seconds
 from eval_pipeline.defs.schedules import nightly_schedule
 from eval_pipeline.errors import EvalPipelineError
-from eval_pipeline.evaluation.due import News, changed_judge, changed_systems, new_dataset_versions
+from eval_pipeline.evaluation.due import News, changed_judge, changed_systems, ended_batches, new_dataset_versions
 from eval_pipeline.evaluation.project import Project
 from eval_pipeline.evaluation.steps import Options
 from eval_pipeline.vocabulary import Policy
@@ -24,6 +24,7 @@ LOOKS: dict[str, tuple[Look, str]] = {
         "A new release or changed definition of a system is evaluated on its datasets.",
     ),
     "judge_changes": (changed_judge, "A changed judge judges the stored responses of the window beside the old one."),
+    "batches": (ended_batches, "What a judge's batches answered is brought in, and evaluations that waited go on."),
 }
 """How each sensor looks, and what it says it does."""
 

@@ -7,7 +7,7 @@ import dagster as dg
 import polars as pl
 
 from eval_pipeline.defs.partitions import register
-from eval_pipeline.defs.requests import RELEASE_TAG
+from eval_pipeline.defs.requests import EVALUATION_TAG, RELEASE_TAG
 from eval_pipeline.defs.resources import ProjectResource, RunOptions, WarmTarget
 from eval_pipeline.evaluation import publication, reading
 from eval_pipeline.evaluation.partitions import combine, refuse_other_release, resolve
@@ -16,7 +16,6 @@ from eval_pipeline.evaluation.steps import Evaluation
 from eval_pipeline.evaluation.warming import Share, warm
 from eval_pipeline.report.metadata import markdown_table
 
-EVALUATION_TAG = "eval_pipeline/evaluation_id"
 PARTITION_TAG = "eval_pipeline/partition"
 """The partition that a run of `warm_ledger`, which has none of its own, prepares."""
 SHOWN = {

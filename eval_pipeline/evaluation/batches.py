@@ -7,11 +7,17 @@ import json
 from datetime import UTC, datetime
 from typing import Any
 
+import polars as pl
+
+from eval_pipeline.evaluation.evidence import complete
 from eval_pipeline.evaluation.judges import build_judge
 from eval_pipeline.evaluation.project import Project
 from eval_pipeline.llm.batch import CLOSED, Batches
+from eval_pipeline.llm.batched_chat import WAITS
 from eval_pipeline.llm.ledger import Ledger
 from eval_pipeline.llm.openai_chat import OpenAIChat
+from eval_pipeline.store.warehouse import Warehouse
+from eval_pipeline.tables import VERDICTS
 
 
 def status(project: Project) -> list[dict[str, Any]]:
@@ -63,3 +69,15 @@ async def _collected(name: str, batches: Batches) -> dict[str, Any]:
         "failed": {reason: reasons.count(reason) for reason in sorted(set(reasons))},
         "unanswered_count": len(found.unanswered), "cost_usd": found.cost_usd, "open_count": len(await batches.poll()),
     }  # fmt: skip
+
+
+def waiting(project: Project) -> list[dict[str, Any]]:
+    """`evaluations` rows with questions that wait for a batch, of all configured metrics; others need `run --resume`."""
+    warehouse = Warehouse(project.warehouse)
+    rows = complete(warehouse).filter(pl.col("is_partial"))
+    return [
+        row
+        for row in rows.iter_rows(named=True)
+        if set(row["metrics"]) == set(project.config.metrics)
+        and (warehouse.read(VERDICTS, row["evaluation_id"])["detail"] == WAITS).any()
+    ]

@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 import polars as pl
 
 from eval_pipeline.errors import BackfillNeedsTarget, EvalPipelineError
+from eval_pipeline.evaluation import batches
 from eval_pipeline.evaluation.evidence import complete
 from eval_pipeline.evaluation.judges import judge_keys
 from eval_pipeline.evaluation.partitions import Combination, combine
@@ -30,11 +31,13 @@ class Due:
     Attributes:
         run_key: the same for the same reason; whoever starts runs starts one a key.
         responses_of: the evaluation whose stored responses are judged anew; null asks the system.
+        goes_on_with: the evaluation that it finishes; null begins a new one.
     """
 
     of: Combination
     run_key: str
     responses_of: str | None = None
+    goes_on_with: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +101,18 @@ def changed_judge(project: Project, seen: str | None) -> News:
         return parallel_baseline(project, judge) if metric in before else []
 
     return _look(seen, keys, keys.__getitem__, due)
+
+
+def ended_batches(project: Project, seen: str | None) -> News:
+    """Brings in what the judges' batches answered; evaluations of everything that waited go on once no batch is open."""
+    open_count = sum(row["open_count"] for row in batches.collect(project))
+    if open_count:
+        return News(seen or "{}", (), (f"{open_count} batch(es) still open.",))
+    ids = _fingerprint(" ".join(row["batch_id"] for row in batches.status(project)))
+    due = [Due(combine(project, row["dataset"], row["dataset_version"], row["system"], row["judge"], row["system_release"]),
+               f"{row['evaluation_id']} {ids}", goes_on_with=row["evaluation_id"])
+           for row in batches.waiting(project)]  # fmt: skip
+    return News(seen or "{}", tuple(due), ())
 
 
 def nightly(project: Project, run_key: str) -> Due:

@@ -10,6 +10,9 @@ from eval_pipeline.llm.ledger import Ledger
 from eval_pipeline.llm.openai_chat import OpenAIChat
 from eval_pipeline.vocabulary import Outcome
 
+WAITS = "waits for a batch"
+"""The detail of a question that was gathered."""
+
 
 class BatchedChat:
     """A judge that is asked by batch: it answers nothing now, gathers what it is asked, and `submit` sends that off.
@@ -33,7 +36,7 @@ class BatchedChat:
     async def reply(self, request: ChatRequest) -> ChatReply:
         """`not_asked`, until a batch has brought the reply."""
         self._gathered.append(request)
-        return ChatReply("", Outcome.NOT_ASKED, "waits for a batch")
+        return ChatReply("", Outcome.NOT_ASKED, WAITS)
 
     async def submit(self) -> list[str]:
         """Submits what was gathered and waits in no open batch; returns the ids of the new batches.

@@ -2,6 +2,7 @@
 
 import json
 
+import dagster as dg
 import pytest
 
 COLUMNS = "item_id, metric, status, value, lower, upper"
@@ -93,3 +94,33 @@ def test_a_judge_without_an_endpoint_cannot_be_batched(project, run_cli):
 def test_batch_verbs_say_when_there_is_nothing(project, run_cli):
     assert "No batch" in run_cli("batch", "poll", cwd=project).stdout
     assert "배치가 없습니다" in run_cli("batch", "status", "--lang", "ko", cwd=project).stdout
+
+
+def test_the_sensor_brings_batches_in_and_lets_the_evaluation_go_on(judged, loopback, run_cli, judge_key, monkeypatch):
+    from eval_pipeline.definitions import build_definitions
+    from eval_pipeline.defs.requests import EVALUATION_TAG
+    from eval_pipeline.defs.sensors import build_sensors
+
+    loopback.control(batch={"polls": 3})
+    assert run_cli("batch", "submit", cwd=judged, JUDGE_KEY=judge_key).returncode == 5
+    (evaluation,) = json.loads(run_cli("evaluations", "--json", cwd=judged).stdout)
+    monkeypatch.setenv("EVAL_PROJECT", str(judged))
+    monkeypatch.setenv("JUDGE_KEY", judge_key)
+    monkeypatch.setenv("DAGSTER_HOME", str(judged / "dagster_home"))
+    sensor = next(sensor for sensor in build_sensors() if sensor.name == "batches")
+    with dg.DagsterInstance.get() as instance, dg.build_sensor_context(instance=instance) as context:
+        first = sensor(context)
+        assert not first.run_requests
+        assert "still open" in first.skip_reason.skip_message
+        found = next(one for one in (sensor(context) for _ in range(5)) if one.run_requests)
+        (request,) = found.run_requests
+        assert request.tags[EVALUATION_TAG] == evaluation["evaluation_id"]
+        assert sensor(context).run_requests[0].run_key == request.run_key, "the same round asks for the same run"
+        job = build_definitions().resolve_job_def("evaluate")
+        done = job.execute_in_process(
+            instance=instance, partition_key=request.partition_key, run_config=request.run_config, tags=request.tags
+        )
+        assert done.success
+        assert not sensor(context).run_requests
+    (row,) = json.loads(run_cli("evaluations", "--json", cwd=judged).stdout)
+    assert (row["evaluation_id"], row["is_partial"]) == (evaluation["evaluation_id"], False)
