@@ -82,6 +82,15 @@ def rag_evaluation(tmp_path_factory: pytest.TempPathFactory) -> RagEvaluation:
 
     The workers of pytest-xdist share one: the first evaluates, the others wait for it.
     """
+    from eval_pipeline.errors import EvalPipelineError
+
+    try:
+        return _evaluated(tmp_path_factory)
+    except EvalPipelineError as error:
+        pytest.fail(str(error), pytrace=False)
+
+
+def _evaluated(tmp_path_factory: pytest.TempPathFactory) -> RagEvaluation:
     from filelock import FileLock
 
     from eval_pipeline.evaluation.project import Project

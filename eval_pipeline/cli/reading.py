@@ -129,10 +129,11 @@ def sentence(row: dict[str, Any]) -> str:
 
 def report(project: Project, selector: str, out_file: Path | None, format_: str, baseline: str | None) -> None:
     """Writes the report."""
-    from eval_pipeline.evaluation.publication import write_report
+    from eval_pipeline.evaluation.publication import write_charts, write_report
 
-    if format_ not in {"html", "md"}:
-        raise UnknownName(kind="format", name=format_, known=("html", "md"))
+    known = ("html", "md", "png", "svg")
+    if format_ not in known:
+        raise UnknownName(kind=t("format", "형식"), name=format_, known=known)
     evaluation_id = stored.select(project, selector)
     compared = None if baseline is None else stored.select(project, baseline)
     if format_ == "md":
@@ -144,17 +145,27 @@ def report(project: Project, selector: str, out_file: Path | None, format_: str,
             return
         out_file.write_text(text, encoding="utf-8")
         path = out_file
+    elif format_ in {"png", "svg"}:
+        for chart in write_charts(project, evaluation_id, format_, out_file, LANGUAGE):
+            say(str(chart))
+        return
     else:
         path = write_report(project, evaluation_id, out_file, LANGUAGE, compared)
     say(str(path))
 
 
-def export(project: Project, selector: str, shape: str, out_file: Path) -> None:
+def export(project: Project, selector: str, shape: str, target: str) -> None:
     """Writes the scores of one evaluation for other tools."""
     from eval_pipeline.report.exports import SHAPES
 
-    if shape not in SHAPES:
-        raise UnknownName(kind=t("format", "형식"), name=shape, known=SHAPES)
-    seen = stored.view(project, stored.select(project, selector))
-    out_file.write_bytes(SHAPES[shape](seen))
-    say(f"{out_file}: {t(f'{seen.responses.height} items', f'항목 {seen.responses.height}개')}")
+    if shape not in {*SHAPES, "mlflow"}:
+        raise UnknownName(kind=t("format", "형식"), name=shape, known=(*SHAPES, "mlflow"))
+    evaluation_id = stored.select(project, selector)
+    if shape == "mlflow":
+        from eval_pipeline.evaluation.publication import log_to_mlflow
+
+        say(f"{evaluation_id}: MLflow {log_to_mlflow(project, evaluation_id, target, LANGUAGE)}")
+        return
+    seen = stored.view(project, evaluation_id)
+    Path(target).write_bytes(SHAPES[shape](seen))
+    say(f"{target}: {t(f'{seen.responses.height} items', f'항목 {seen.responses.height}개')}")

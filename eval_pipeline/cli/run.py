@@ -101,7 +101,12 @@ def compare(
 def report(
     evaluation: Evaluation = "latest",
     out_file: Annotated[Path | None, typer.Option("--out", help=t("Where to write it", "저장할 위치"))] = None,
-    format_: Annotated[str, typer.Option("--format", help="html | md")] = "html",
+    format_: Annotated[
+        str,
+        typer.Option(
+            "--format", help=t("html | md | png | svg (charts, to a folder)", "html | md | png | svg(폴더에 차트 파일)")
+        ),
+    ] = "html",
     baseline: Annotated[
         str | None,
         typer.Option(help=t("Compare with this evaluation, not the one before", "직전 평가 대신 이 평가와 비교")),
@@ -114,11 +119,18 @@ def report(
 
 
 def export(
-    out_file: Annotated[Path, typer.Option("--out", help=t("File to write to", "저장할 파일"))],
+    target: Annotated[
+        str,
+        typer.Option("--out", help=t("File; for mlflow a folder or tracking URI", "파일. mlflow는 폴더 또는 추적 URI")),
+    ],
     shape: Annotated[
         str,
         typer.Option(
-            "--as", help=t("csv | parquet | jsonl | ragas | deepeval", "csv | parquet | jsonl | ragas | deepeval 형식")
+            "--as",
+            help=t(
+                "csv | parquet | jsonl | ragas | deepeval | mlflow",
+                "csv | parquet | jsonl | ragas | deepeval | mlflow 형식",
+            ),
         ),
     ] = "csv",
     evaluation: Evaluation = "latest",
@@ -126,7 +138,7 @@ def export(
 ) -> None:
     from eval_pipeline.cli import reading
 
-    reading.export(project(), evaluation, shape, out_file)
+    reading.export(project(), evaluation, shape, target)
 
 
 def query(

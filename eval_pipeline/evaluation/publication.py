@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 from eval_pipeline.errors import EvaluationNotFound, UsageError
@@ -54,6 +55,46 @@ def write_report(project: Project, evaluation_id: str | None = None, out: Path |
     temporary.write_text(text, encoding="utf-8")
     temporary.replace(path)
     return path
+
+
+def write_charts(
+    project: Project, evaluation_id: str, format_: str, out: Path | None, language: Language
+) -> list[Path]:
+    """Every chart of one evaluation as an SVG or PNG file in a folder; next to the reports unless `out` names one."""
+    from eval_pipeline.report import plots
+    from eval_pipeline.report.view import view
+
+    seen = view(Warehouse(project.warehouse).read, evaluation_id)
+    folder = out or report_path(project, evaluation_id).with_suffix("")
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for name in plots.plots(seen, language):
+        path = folder / f"{name.replace('/', '-')}.{format_}"
+        path.write_bytes(
+            plots.chart_png(seen, name, language)
+            if format_ == "png"
+            else plots.chart_svg(seen, name, language).encode()
+        )
+        written.append(path)
+    return written
+
+
+def log_to_mlflow(project: Project, evaluation_id: str, target: str, language: Language) -> str:
+    """Writes one evaluation, its report and its scores to MLflow; returns the run's id.
+
+    Raises:
+        ExtraMissing: mlflow is not installed.
+        NotWritable: MLflow cannot write there.
+    """
+    from eval_pipeline.report import mlflow_export
+    from eval_pipeline.report.view import view
+
+    seen = view(Warehouse(project.warehouse).read, evaluation_id)
+    with TemporaryDirectory() as folder:
+        page = write_report(project, evaluation_id, Path(folder) / "report.html", language)
+        scores = Path(folder) / "scores.parquet"
+        seen.scores.write_parquet(scores)
+        return mlflow_export.log(seen, (page, scores), target)
 
 
 def _with_rot(project: Project, seen: EvaluationView) -> EvaluationView:

@@ -53,6 +53,15 @@ def test_one_evaluation_serves_every_test(project, clean_environment, run_cli, w
     assert counted.stdout.split() == ["n", "1"]
 
 
+def test_what_is_wrong_with_the_project_is_said_without_a_traceback(tmp_path, clean_environment):
+    done = run(tmp_path, "def test_it(rag_evaluation):\n    pass\n", clean_environment, *PLUGIN)
+    assert done.returncode == 1
+    assert "No evaluation.yaml in" in done.stdout
+    assert "eval-pipeline init DIR" in done.stdout
+    assert "Traceback" not in done.stdout + done.stderr
+    assert "pytest_plugin.py" not in done.stdout + done.stderr
+
+
 # --- what the assertions say
 
 
