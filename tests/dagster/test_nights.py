@@ -120,6 +120,20 @@ def test_a_run_that_is_killed_is_retried_from_its_failure_as_the_same_evaluation
     assert not [name for name in ids if name.endswith(retry["runId"][:8])]
 
 
+def test_a_backfill_is_put_into_the_queue_where_a_daemon_runs(deployed, folder_of_few, run_cli):
+    project, home = folder_of_few.root, deployed.environment["DAGSTER_HOME"]
+    deployed.wait(lambda: looked(deployed) == SENSORS, "first look of every sensor")
+    done = run_cli("backfill", "--system", "borealis", "--json", cwd=project, DAGSTER_HOME=home)
+    assert done.returncode == 0, done.stderr
+    (row,) = json.loads(done.stdout)
+    assert row["evaluation_id"] is None
+
+    partition = {"partition/configuration": row["configuration"]}
+    (run,) = deployed.wait(lambda: deployed.succeeded(**partition), "run of the backfill")
+    assert run["runId"] == row["queued_run_id"]
+    assert published(project, "select count(*) from evaluations where system = 'borealis'") == [(1,)]
+
+
 def asked(project, run):
     """The evaluation of a run that has come to its judge."""
     folders = (project / "warehouse" / "tables" / "claims").glob(f"*-{run}")

@@ -37,6 +37,17 @@ def test_a_killed_run_leaves_nothing_stuck_and_resumes_with_its_evaluation_id(pr
     assert "STARTED" not in run_cli("status", "--json", cwd=project).stdout
 
 
+def test_a_release_is_read_once_for_a_whole_evaluation_and_recorded(folder, release_url, run_cli):
+    folder.edit(
+        lambda content: content["systems"]["aurora"].update(release={"url": release_url.url, "path": "$.git_sha"})
+    )
+    done = run_cli("run", "--json", cwd=folder.root)
+    assert done.returncode == 0, done.stderr
+    assert release_url.read_count == 1
+    rows = json.loads(run_cli("evaluations", "--json", cwd=folder.root).stdout)
+    assert rows[-1]["system_release"] == "r1"
+
+
 def test_an_evaluation_without_its_row_is_in_no_view(project, run_cli):
     run_cli("run", cwd=project)
     done = json.loads(run_cli("evaluations", "--json", cwd=project).stdout)

@@ -181,6 +181,19 @@ def test_a_changed_judge_prompt_or_metric_blocks_until_its_parallel_baseline_is_
     assert "new series" in evidence(accepted, "regression (window)")
 
 
+def test_nights_by_a_new_judge_block_until_it_is_accepted_however_many_there_are() -> None:
+    tonight = scores(GOOD, judge_key="judge-2")
+    built = case(tonight, window=window(GOOD, judge_key="judge-2"), calibrations=calibration(judge_key="judge-2"))
+    assert decide(built).decision != Decision.BLOCKED, "a series that began with it"
+    changed = replace(built, judges_of_record={METRIC: frozenset({"judge-1"})})
+    gate = decide(changed)
+    assert (gate.decision, verdicts(gate, "judge")) == (Decision.BLOCKED, ["BLOCKED"])
+    assert "judges accept" in evidence(gate, "judge")
+    assert verdicts(gate, "regression (window)") == verdicts(decide(built), "regression (window)"), "still compared"
+    accepted = replace(changed, judges_of_record={METRIC: frozenset({"judge-2"})})
+    assert verdicts(decide(accepted), "judge") == []
+
+
 def test_a_largely_changed_dataset_blocks_and_a_small_edit_stays_comparable() -> None:
     many = scores(GOOD, versions=dict.fromkeys(range(60), "v2"))
     gate = decide(case(many, window=window(GOOD)))
