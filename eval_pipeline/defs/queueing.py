@@ -24,7 +24,7 @@ def submit(instance: dg.DagsterInstance, workspace_file: Path, requests: Sequenc
         DagsterError: the workspace cannot be loaded, or none of its code locations has the job.
     """
     target = WorkspaceFileTarget(paths=[str(workspace_file)])
-    with WorkspaceProcessContext(instance, target, version=dg.__version__) as process:
+    with WorkspaceProcessContext(instance, target, version=dg.__version__, code_server_log_level="ERROR") as process:
         workspace = process.create_request_context()
         location, repository = next(
             (location, repository)

@@ -9,11 +9,12 @@ from deployment import Deployment
 
 pytestmark = [pytest.mark.daemon, pytest.mark.slow]
 SENSORS = {"dataset_versions", "system_releases", "judge_changes"}
+"""Those that keep what they saw."""
 ITEM_COUNT = 12
 
 
 @pytest.fixture
-def deployed(folder_of_few, release_url, loopback, clean_environment):
+def deployed(folder_of_few, release_url, loopback, clean_environment, run_cli):
     """A running daemon and webserver on a small project whose system tells its release by URL."""
 
     def set_up(content):
@@ -30,6 +31,8 @@ def deployed(folder_of_few, release_url, loopback, clean_environment):
         DAGSTER_HOME=str(folder_of_few.root / "dagster_home"), EVAL_PROJECT=str(folder_of_few.root),
         EVAL_SENSOR_SECONDS="5", JUDGE_KEY="sk-recognisable-0123456789",
     )  # fmt: skip
+    # Webserver and daemon that open an empty DAGSTER_HOME at the same moment can break it: it is made first.
+    assert run_cli("status", cwd=folder_of_few.root, DAGSTER_HOME=environment["DAGSTER_HOME"]).returncode == 0
     running = Deployment(folder_of_few.root, environment)
     try:
         running.start_webserver()
