@@ -14,7 +14,9 @@ from eval_pipeline.evaluation.partitions import combine, refuse_other_release, r
 from eval_pipeline.evaluation.project import Project
 from eval_pipeline.evaluation.steps import Evaluation
 from eval_pipeline.evaluation.warming import Share, warm
+from eval_pipeline.report.images import images
 from eval_pipeline.report.metadata import markdown_table
+from eval_pipeline.vocabulary import Language
 
 PARTITION_TAG = "eval_pipeline/partition"
 """The partition that a run of `warm_ledger`, which has none of its own, prepares."""
@@ -110,9 +112,15 @@ def materialize(step: str, context: dg.AssetExecutionContext, project: ProjectRe
             "evaluation_id": current.evaluation_id,
             "dagster/row_count": frame.height,
             "rows": dg.MetadataValue.md(markdown_table(frame, SHOWN[step], 20)),
+            **_charts(step, frame, current.project.config.language),
             **_counts(frame),
         }
     )
+
+
+def _charts(step: str, frame: pl.DataFrame, language: Language) -> dict[str, dg.MetadataValue]:
+    drawn = images(step, frame, language)
+    return {"charts": dg.MetadataValue.md(drawn)} if drawn else {}
 
 
 def _counts(frame: pl.DataFrame) -> dict[str, int]:

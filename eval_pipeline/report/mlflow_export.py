@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from sqlalchemy.exc import SQLAlchemyError
+
 from eval_pipeline.errors import ExtraMissing, NotWritable
 from eval_pipeline.report import sections
 from eval_pipeline.report.view import EvaluationView
@@ -89,7 +91,7 @@ def log(view: EvaluationView, artifacts: Sequence[Path], target: str) -> str:
     try:
         uri, artifact_root = _store(target)
         return _write(MlflowClient(tracking_uri=uri), view, artifacts, artifact_root)
-    except (MlflowException, OSError) as error:
+    except (MlflowException, SQLAlchemyError, OSError, ImportError) as error:  # a database's driver may be missing
         shown, secret = _shown(target)
         reason = str(error).replace(secret, "") if secret else str(error)
         raise NotWritable(path=shown, reason=" ".join(reason.split())[:300]) from error

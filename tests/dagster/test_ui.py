@@ -119,6 +119,16 @@ def test_each_asset_tells_its_evaluation_its_rows_and_shows_a_table(webserver, f
     assert "faithfulness" in first["rows"]["mdStr"]
 
 
+@pytest.mark.parametrize("step", ["summaries", "calibrations"])
+def test_summaries_and_calibrations_show_small_charts(webserver, step):
+    query = f"""{{ assetOrError(assetKey: {{path: ["{step}"]}}) {{ ... on Asset {{ assetMaterializations(limit: 50) {{ metadataEntries {{
+        label ... on MarkdownMetadataEntry {{ mdStr }} }} }} }} }} }}"""
+    made = ask(webserver, query)["assetOrError"]["assetMaterializations"]
+    shown = {entry["label"]: entry for entry in made[-1]["metadataEntries"]}["charts"]["mdStr"]
+    assert shown.count("](data:image/svg+xml;base64,") == 4
+    assert len(shown) < 50_000
+
+
 def test_check_results_are_there_also_when_they_pass(webserver):
     query = """{ assetNodes { assetKey { path } assetChecksOrError { ... on AssetChecks { checks { name description
         executionForLatestMaterialization { status evaluation { success metadataEntries { label } } } } } } } }"""
