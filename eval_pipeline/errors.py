@@ -46,10 +46,14 @@ import difflib
 from collections.abc import Iterable
 from typing import ClassVar
 
+from eval_pipeline.korean import in_korean
 from eval_pipeline.vocabulary import Language
 
 LISTED_NAMES = 20
 """Names written out in one message."""
+
+DETAILS = frozenset({"allowed", "kind", "problems", "reason", "spent", "what"})
+"""Facts that are words, not names; in a Korean message they are Korean too."""
 
 
 class EvalPipelineError(Exception):
@@ -70,8 +74,10 @@ class EvalPipelineError(Exception):
 
     def message(self, language: Language) -> str:
         """The message in one language: what is wrong, which thing, what to do."""
-        template = self.korean if language == Language.KO else self.english
-        return template.format_map(self.facts)
+        if language == Language.EN:
+            return self.english.format_map(self.facts)
+        told = {name: in_korean(str(self.facts[name])) for name in DETAILS & self.facts.keys()}
+        return self.korean.format_map(self.facts | told)
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
@@ -129,9 +135,12 @@ class BackfillNeedsTarget(UsageError):
 
 class ChoiceNeeded(UsageError):
     english = (
-        "There are several {kind}s; say which with --{kind} or `default_{kind}` in evaluation.yaml. Known: {known}."
+        "There are several {kind}s; say which with --{option} or `default_{option}` in evaluation.yaml. Known: {known}."
     )
-    korean = "{kind}이(가) 여럿입니다. --{kind} 또는 evaluation.yaml의 `default_{kind}`로 고르세요. 사용할 수 있는 이름: {known}."
+    korean = "{kind}이(가) 여럿입니다. --{option} 또는 evaluation.yaml의 `default_{option}`로 고르세요. 사용할 수 있는 이름: {known}."
+
+    def __init__(self, *, kind: str, known: str) -> None:
+        super().__init__(kind=kind, option=kind, known=known)
 
 
 class FileUnreadable(UsageError):

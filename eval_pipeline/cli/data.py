@@ -64,7 +64,10 @@ def log(name: Name, json_: AsJson = False, lang: Lang = LANGUAGE) -> None:
 
 @dataset_app.command(help=t("Items of a version", "버전의 항목"))
 def show(
-    name: NameAtTag, limit: Annotated[int, typer.Option(min=1)] = 20, json_: AsJson = False, lang: Lang = LANGUAGE
+    name: NameAtTag,
+    limit: Annotated[int, typer.Option(min=1, help=t("How many items", "항목 수"))] = 20,
+    json_: AsJson = False,
+    lang: Lang = LANGUAGE,
 ) -> None:
     from eval_pipeline.cli import datasets
 
@@ -84,7 +87,7 @@ def diff(
     datasets.diff(project(), name, old, new, json_)
 
 
-@dataset_app.command(help=t("Rot: moved content, broken rows", "노후화 검사"))
+@dataset_app.command(help=t("Rot: moved content, broken rows", "노후화 검사: 옮겨진 내용, 깨진 행"))
 def check(
     name: NameAtTag,
     docs: Annotated[

@@ -101,8 +101,8 @@ def backfill(
 
 
 def dev(
-    port: Annotated[int, typer.Option(min=1, max=65535)] = 3000,
-    host: Annotated[str, typer.Option()] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=1, max=65535, help=t("Port of the UI", "UI 포트"))] = 3000,
+    host: Annotated[str, typer.Option(help=t("Address the UI listens on", "UI가 열릴 주소"))] = "127.0.0.1",
     lang: Lang = LANGUAGE,
 ) -> None:
     from eval_pipeline.cli import operating

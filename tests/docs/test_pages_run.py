@@ -1,24 +1,18 @@
-"""Every command that a page shows in a console block is run, and prints what the page says."""
+"""Every command and every output of README, tutorial and docs is run in a fresh folder and compared."""
 
-import importlib.util
-import os
-from pathlib import Path
+import difflib
 
+import pages
 import pytest
 
-ROOT = Path(__file__).parents[2]
-_spec = importlib.util.spec_from_file_location("documents", Path(__file__).with_name("documents.py"))
-documents = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(documents)
-PAGES = sorted(
-    str(page.relative_to(ROOT))
-    for page in (*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"))
-    if "```console" in page.read_text(encoding="utf-8")
-)
+RUNNABLE = [page for page in pages.PAGES if any(block.language == "console" for block in pages.blocks(page))]
 
 
-@pytest.mark.parametrize("page", PAGES)
-def test_a_page_prints_what_it_shows(page, run_cli, tmp_path):
-    reader = documents.Reader(run_cli, tmp_path, "ko" if page.endswith(".ko.md") else "en")
-    wrong = reader.read(ROOT / page, bool(os.environ.get("EVAL_WRITE_DOCS")))
-    assert not wrong or os.environ.get("EVAL_WRITE_DOCS"), "\n\n".join(wrong)
+@pytest.mark.parametrize("page", RUNNABLE)
+def test_what_the_page_shows_is_what_happens(page, tmp_path, clean_environment):
+    for command, shown, real, code in pages.run(page, tmp_path, clean_environment()):
+        if not shown.strip():
+            assert code == 0, (command, real)
+        elif not pages.agrees(shown, real):
+            told, happened = pages.plain(shown).splitlines(), pages.plain(real).splitlines()
+            pytest.fail(f"$ {command}\n" + "\n".join(difflib.unified_diff(told, happened, "shown", "real", lineterm="")))
