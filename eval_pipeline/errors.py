@@ -2,6 +2,7 @@
 
     EvalPipelineError                     exit code
     ├── UsageError                        2   the command or configuration is wrong; nothing was written
+    │   ├── CommandInvalid
     │   ├── ProjectNotFound
     │   ├── ConfigurationInvalid
     │   ├── UnknownName
@@ -95,6 +96,13 @@ class Defect(EvalPipelineError):
 
 class UsageError(EvalPipelineError):
     """The command or the configuration is wrong; nothing was written."""
+
+
+class CommandInvalid(UsageError):
+    """A verb, option or value that the command line does not have."""
+
+    english = "{reason}\n`{command} --help` shows what there is."
+    korean = "{reason}\n쓸 수 있는 것은 `{command} --help`로 보세요."
 
 
 class ProjectNotFound(UsageError):

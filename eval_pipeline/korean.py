@@ -19,6 +19,13 @@ _CATALOGUE = {
     "annotator name (letters, digits, Hangul, `.` and `_`)": "주석자 이름(글자, 숫자, 한글, `.`, `_`)",
     "dataset name (letters, digits, Hangul, `.` and `_`)": "데이터셋 이름(글자, 숫자, 한글, `.`, `_`)",
     "part name (letters, digits, Hangul, `.` and `_`)": "분할 이름(글자, 숫자, 한글, `.`, `_`)",
+    # the command line
+    "No such option: {}": "{} 옵션은 없습니다.", "No such option: {} (Possible options: {})": "{} 옵션은 없습니다. 비슷한 옵션: {}.",
+    "No such command {}.": "{} 명령은 없습니다.", "No such command {}. Did you mean {}?": "{} 명령은 없습니다. {}인가요?",
+    "Missing argument {}.": "인자 {}이(가) 없습니다.", "Missing option {}.": "옵션 {}이(가) 없습니다.", "Missing command.": "명령이 없습니다.",
+    "Invalid value for {}: {}": "{} 값이 잘못되었습니다: {}.", "{} is not one of {}.": "{}은(는) {} 가운데 없습니다",
+    "Got unexpected extra argument(s) ({})": "남는 인자가 있습니다: {}.",
+    "Option {} requires an argument.": "옵션 {}에는 값이 필요합니다.", "Option {} does not take a value.": "옵션 {}에는 값을 쓰지 않습니다.",
     # evaluation.yaml
     "unknown key": "모르는 키", "unknown key; did you mean {}?": "모르는 키입니다. {}인가요?",
     "the file must be a mapping of keys (version, datasets, ...)": "파일은 키(version, datasets, ...)로 이루어져야 합니다",
@@ -153,17 +160,18 @@ def in_korean(text: str) -> str:
     """A detail in Korean, line by line, places such as `items.csv:3: ` kept; what the catalogue does not know stays as it is."""
     if "\n" in text:
         return "\n".join(map(in_korean, text.split("\n")))
-    # The text may begin with places; of the patterns that fit, the one with the most fixed text counts, then the shortest fit.
+    # The text may begin with places. A pattern that begins with fixed text says where it begins, and the first such counts;
+    # of the others, the one with the most fixed text, as late as it fits.
     starts = [0, *(place.end() for place in re.finditer(r"^ +|: ", text))]
     fits = [
-        (length, start, found, korean)
+        ((True, -start, length) if pattern.pattern[0] != "(" else (False, length, start), start, found, korean)
         for start in starts
         for length, pattern, korean in _patterns()
         if (found := pattern.fullmatch(text, start))
     ]
     if not fits:
         return "; ".join(map(in_korean, text.split("; "))) if "; " in text else text
-    _, start, found, korean = max(fits, key=lambda fit: fit[:2])
+    _, start, found, korean = max(fits, key=lambda fit: fit[0])
     parts = [in_korean(part) for part in found.groups()]
     filled = iter(parts)
     return text[:start] + re.sub(r"\{(\d?)\}", lambda at: parts[int(at[1])] if at[1] else next(filled), korean)

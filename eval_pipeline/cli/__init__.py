@@ -11,12 +11,19 @@ import sys
 
 def main() -> None:
     """Entry point of `eval-pipeline`: turns the error family into one message and its exit code, never a traceback."""
-    from eval_pipeline.cli.app import app
+    from typer import TyperException
+
+    from eval_pipeline.cli.app import command
     from eval_pipeline.cli.console import fail
-    from eval_pipeline.errors import Defect, EvalPipelineError, Interrupted, NotWritable
+    from eval_pipeline.errors import CommandInvalid, Defect, EvalPipelineError, Interrupted, NotWritable
 
     try:
-        app()
+        sys.exit(command()(standalone_mode=False))
+    except TyperException as error:
+        reason, context = error.format_message().strip(), getattr(error, "ctx", None)
+        if not reason:  # no verb at all: the help was shown instead
+            sys.exit(2)
+        sys.exit(fail(CommandInvalid(reason=reason, command=context.command_path if context else "eval-pipeline")))
     except EvalPipelineError as error:
         sys.exit(fail(error))
     except KeyboardInterrupt:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import typer
+from typer import rich_utils
 
 from eval_pipeline.cli import data, operate, run, start, trust
 from eval_pipeline.cli.console import LANGUAGE, Lang, t
+from eval_pipeline.vocabulary import Language
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -26,3 +28,24 @@ def root(lang: Lang = LANGUAGE) -> None:
 
 for group in (start, run, trust, data, operate):
     group.register(app)
+
+
+def command() -> typer.core.TyperCommand | typer.core.TyperGroup:
+    """The verbs as one command whose help is of one language: typer's own words are English."""
+    built = typer.main.get_command(app)
+    if LANGUAGE == Language.KO:
+        rich_utils.OPTIONS_PANEL_TITLE, rich_utils.ARGUMENTS_PANEL_TITLE = "옵션", "인자"
+        rich_utils.COMMANDS_PANEL_TITLE = "명령"
+        rich_utils.DEFAULT_STRING, rich_utils.REQUIRED_LONG_STRING = "[기본값: {}]", "[필수]"
+        _translate(built)
+    return built
+
+
+def _translate(built: typer.core.TyperCommand | typer.core.TyperGroup) -> None:
+    """Texts of the options that typer adds by itself."""
+    texts = {"help": "이 도움말을 보이고 끝냄", "install_completion": "지금 셸에 자동 완성 설치",
+             "show_completion": "지금 셸의 자동 완성 스크립트 보기"}  # fmt: skip
+    for option in built.get_params(typer.Context(built, help_option_names=["-h", "--help"])):
+        option.help = texts.get(option.name or "", getattr(option, "help", None))
+    for child in getattr(built, "commands", {}).values():
+        _translate(child)

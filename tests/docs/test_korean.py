@@ -21,14 +21,14 @@ HANGUL = re.compile(r"[가-힣]")
 ENGLISH = re.compile(r"[A-Za-z_]{2,}")
 HELP = """
 import json, sys
+from eval_pipeline.cli.app import command
 import typer
-from eval_pipeline.cli.app import app
-def walk(command, name):
-    yield {"name": name, "help": command.help or "", "panel": getattr(command, "rich_help_panel", None) or "",
-           "options": {p.name: getattr(p, "help", None) or "" for p in command.params if p.name not in {"help", "install_completion", "show_completion"}}}
-    for sub, child in getattr(command, "commands", {}).items():
+def walk(one, name):
+    yield {"name": name, "help": one.help or "", "panel": getattr(one, "rich_help_panel", None) or "",
+           "options": {p.name: getattr(p, "help", None) or "" for p in one.get_params(typer.Context(one))}}
+    for sub, child in getattr(one, "commands", {}).items():
         yield from walk(child, f"{name} {sub}")
-json.dump(list(walk(typer.main.get_command(app), "eval-pipeline")), sys.stdout)
+json.dump(list(walk(command(), "eval-pipeline")), sys.stdout)
 """
 SAME_IN_BOTH = re.compile(r"[a-z|. ]+")
 """Choices, such as `json | python`: names that are typed."""
@@ -54,6 +54,19 @@ def test_every_error_is_korean_too():
     assert all(HANGUL.search(one.korean) for one in set(family) - bases)
     fields = {one: [set(re.findall(r"\{(\w+)", text)) for text in (one.english, one.korean)] for one in family}
     assert [one for one, (english, korean) in fields.items() if english != korean] == []
+
+
+USAGE = {"run --nope": "--nope", "runn": "'run'인가요?", "run --limit x": "'--limit'", "show": "'item'", "show a b": "b", "gate --policy x": "'nightly'",
+         "run --limt 3": "--limit", "query --format": "'--format'", "run --metric answer_acuracy": "evaluation.yaml"}  # fmt: skip
+
+
+@pytest.mark.parametrize("line", USAGE)
+def test_a_mistyped_command_is_told_in_korean_with_what_was_typed(line, run_cli, tmp_path):
+    done = run_cli(*line.split(), cwd=tmp_path, EVAL_LANG="ko")
+    assert done.returncode == 2
+    assert USAGE[line] in done.stderr
+    first = done.stderr.splitlines()[0]
+    assert HANGUL.search(first.removeprefix("오류: ")), first
 
 
 # Where the details of errors are written. Functions and names that hold one have these words in them.
@@ -123,6 +136,9 @@ def test_a_line_of_the_catalogue_keeps_every_fact(english):
 
 def test_a_detail_keeps_its_place_and_its_facts():
     assert in_korean("  a.csv:3: 5 cells where the header has 4") == "  a.csv:3: 칸이 5개인데 머리글은 4개입니다"
+    assert in_korean("Invalid value for '--limit': Input should be a valid integer") == (
+        "'--limit' 값이 잘못되었습니다: 정수여야 합니다."
+    )
     assert in_korean("row 7: human_score 9 is neither in [0, 1] nor a grade of m") == (
         "7행: human_score 9은(는) 0~1도 아니고 m의 등급도 아닙니다"
     )
