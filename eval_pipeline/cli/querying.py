@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 from eval_pipeline.cli.console import emit, out, printable
+from eval_pipeline.cli.headings import heading
 from eval_pipeline.errors import UnknownName
 
 
@@ -27,11 +28,15 @@ def run_query(database: Path, sql: str, format_: str, out_file: Path | None) -> 
     elif format_ == "csv":
         sys.stdout.write(write_result(frame, "csv").decode())
     else:
-        out().print(table(frame.columns, frame.rows()))
+        out().print(_drawn(frame.columns, frame.rows()))
 
 
 def table(columns: list[str], rows: list[tuple[object, ...]]):  # noqa: ANN201
-    """A rich table; null as `–`, long cells cut, markup inert."""
+    """A rich table with headings for people; null as `–`, long cells cut, markup inert."""
+    return _drawn([heading(name) for name in columns], rows)
+
+
+def _drawn(columns: list[str], rows: list[tuple[object, ...]]):  # noqa: ANN202
     from rich import box
     from rich.table import Table
     from rich.text import Text

@@ -14,6 +14,7 @@ from eval_pipeline.cli.querying import table
 from eval_pipeline.errors import EvaluationNotFound
 from eval_pipeline.evaluation import reading as stored
 from eval_pipeline.evaluation.project import Project
+from eval_pipeline.korean import in_korean
 
 EXIT = {"pass": 0, "fail": 1, "untested": 3, "inconclusive": 4}
 
@@ -51,7 +52,7 @@ def _print_calibration(found: dict[str, Any]) -> None:
         f"bias {signed(found['bias']['value'], 3)}, MAE {number(found['mean_absolute_error']['value'], 3)}, "
         + t("ceiling by marginals", "주변분포 상한") + f" {number(found['rho_ceiling_by_marginals']['value'], 3)}")  # fmt: skip
     if found["reason"]:
-        say(t("Reason: ", "이유: ") + str(found["reason"]))
+        say(t("Reason: ", "이유: ") + t(found["reason"], in_korean(found["reason"])))
     if found["human_agreement"] and found["human_agreement"]["value"] is not None:
         ceiling = found["rho_ceiling_by_human_noise"]["value"]
         agreed = number(found["human_agreement"]["value"], 4)
@@ -67,7 +68,7 @@ def _print_calibration(found: dict[str, Any]) -> None:
             )
         )
     for warning in found["warnings"]:
-        say(t("Note: ", "참고: ") + warning)
+        say(t("Note: ", "참고: ") + t(warning, in_korean(warning)))
 
 
 def calibrations(project: Project, judge: str | None, metric: str | None, as_json: bool) -> int:

@@ -21,7 +21,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(
-    str(path.relative_to(ROOT)) for path in (*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/*.md"))
+    str(path.relative_to(ROOT))
+    for path in (*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("examples/*.md"))
 )
 FENCE = re.compile(r"^```(\w*)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 COMMAND = re.compile(r"\$ ((?:[^\n]*\\\n)*[^\n]*)")
@@ -52,7 +53,9 @@ def blocks(page: str) -> list[Block]:
 
 def commands(block: Block) -> Iterator[tuple[str, str]]:
     """The commands of a console block, each with the output shown below it."""
-    starts = [found for found in COMMAND.finditer(block.text) if found.start() == 0 or block.text[found.start() - 1] == "\n"]
+    starts = [
+        found for found in COMMAND.finditer(block.text) if found.start() == 0 or block.text[found.start() - 1] == "\n"
+    ]
     for found, following in zip(starts, [*starts[1:], None], strict=True):
         yield found[1], block.text[found.end() : following.start() if following else None]
 
@@ -75,7 +78,9 @@ def script(page: str) -> tuple[str, list[tuple[str, str]]]:
     lines, told, files = [], [], {}
     for block in blocks(page):
         if block.language == "diff" and block.name:
-            before, after = ("".join(line[1:] for line in block.text.splitlines(True) if line[0] in (sign, " ")) for sign in "-+")
+            before, after = (
+                "".join(line[1:] for line in block.text.splitlines(True) if line[0] in (sign, " ")) for sign in "-+"
+            )
             assert before in files[block.name], (block.name, before)
             files[block.name] = files[block.name].replace(before, after)
         elif block.name:

@@ -11,11 +11,7 @@ import pages
 import pytest
 
 from eval_pipeline import errors
-from eval_pipeline.config import load_config
 from eval_pipeline.korean import _CATALOGUE, in_korean
-from eval_pipeline.report.plan import plan_text
-from eval_pipeline.report.words import words
-from eval_pipeline.vocabulary import Language
 
 HANGUL = re.compile(r"[가-힣]")
 ENGLISH = re.compile(r"[A-Za-z_]{2,}")
@@ -36,20 +32,26 @@ SAME_IN_BOTH = re.compile(r"[a-z|. ]+")
 
 @pytest.fixture(scope="module")
 def helps(clean_environment):
-    done = subprocess.run([sys.executable, "-c", HELP], capture_output=True, text=True, env=clean_environment(EVAL_LANG="ko"))
+    done = subprocess.run(
+        [sys.executable, "-c", HELP], capture_output=True, text=True, env=clean_environment(EVAL_LANG="ko")
+    )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 
 
 def test_every_verb_and_option_explains_itself_in_korean(helps):
     assert len(helps) > 30
-    told = [(verb["name"], name, text) for verb in helps for name, text in [("", verb["help"]), *verb["options"].items()]]
+    told = [
+        (verb["name"], name, text) for verb in helps for name, text in [("", verb["help"]), *verb["options"].items()]
+    ]
     bare = [one for one in told if not HANGUL.search(one[2]) and not (one[2] and SAME_IN_BOTH.fullmatch(one[2]))]
     assert bare == []
 
 
 def test_every_error_is_korean_too():
-    family = [one for _, one in inspect.getmembers(errors, inspect.isclass) if issubclass(one, errors.EvalPipelineError)]
+    family = [
+        one for _, one in inspect.getmembers(errors, inspect.isclass) if issubclass(one, errors.EvalPipelineError)
+    ]
     bases = {errors.EvalPipelineError, errors.UsageError, errors.Refused, errors.Stopped}
     assert all(HANGUL.search(one.korean) for one in set(family) - bases)
     fields = {one: [set(re.findall(r"\{(\w+)", text)) for text in (one.english, one.korean)] for one in family}
@@ -104,7 +106,9 @@ def said(tree):
             if "Outcome" not in ast.dump(node.func):
                 keys = {"reason", "problems", "kind", "allowed"} if name[:1].isupper() else set()
                 yield from (one for keyword in node.keywords if keyword.arg in keys for one in strings(keyword.value))
-        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and SPOKEN.search(node.targets[0].id):
+        elif (
+            isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and SPOKEN.search(node.targets[0].id)
+        ):
             yield from strings(node.value)
         elif isinstance(node, ast.FunctionDef) and SPOKEN.search(node.name):
             found = (one.value for one in ast.walk(node) if isinstance(one, ast.Return | ast.Yield) and one.value)
@@ -123,7 +127,11 @@ def details():
 def test_every_detail_of_an_error_is_in_the_catalogue():
     found = list(details())
     assert len(found) > 60
-    missing = [(name, text) for name, text in found if not any(HANGUL.search(in_korean(text.replace("{}", one))) for one in ("x", ""))]
+    missing = [
+        (name, text)
+        for name, text in found
+        if not any(HANGUL.search(in_korean(text.replace("{}", one))) for one in ("x", ""))
+    ]
     assert missing == []
 
 

@@ -15,4 +15,6 @@ def test_what_the_page_shows_is_what_happens(page, tmp_path, clean_environment):
             assert code == 0, (command, real)
         elif not pages.agrees(shown, real):
             told, happened = pages.plain(shown).splitlines(), pages.plain(real).splitlines()
-            pytest.fail(f"$ {command}\n" + "\n".join(difflib.unified_diff(told, happened, "shown", "real", lineterm="")))
+            pytest.fail(
+                f"$ {command}\n" + "\n".join(difflib.unified_diff(told, happened, "shown", "real", lineterm=""))
+            )

@@ -19,7 +19,7 @@ from eval_pipeline.stages.gating.levels import levels
 from eval_pipeline.stages.gating.regression import regressions
 from eval_pipeline.stages.gating.whole import whole
 from eval_pipeline.tables import GATE_DECISIONS
-from eval_pipeline.vocabulary import Decision, Policy
+from eval_pipeline.vocabulary import RULES_KO, Decision, Policy
 
 __all__ = ["Case", "Gate", "Past", "Rule", "decide", "exit_code", "overall", "rows"]
 
@@ -56,7 +56,7 @@ def rows(gate: Gate, evaluation_id: str, policy: Policy, now: datetime) -> pl.Da
     return GATE_DECISIONS.frame(
         {
             "evaluation_id": evaluation_id, "policy": policy.value, "rule": rule.rule, "metric": rule.metric,
-            "verdict": rule.verdict.value, "evidence": rule.evidence, "evidence_ko": rule.evidence_ko,
+            "verdict": rule.verdict.value, "evidence": rule.evidence, "evidence_ko": rule.evidence_ko.replace("undefined", "정의되지 않음"),
             "item_ids": list(rule.item_ids), "numbers": json.dumps(rule.numbers, sort_keys=True), "decided_at": now,
         }
         for rule in (_decision(gate), *gate.rules)
@@ -72,9 +72,18 @@ def _decision(gate: Gate) -> Rule:
         named = ", ".join(dict.fromkeys(f"{r.metric} {signed(r.numbers['effect']['value'])}" for r in worse))
         en, ko = [f"Answers got worse: {named}"], [f"답변이 나빠짐: {named}"]
     en += [f"{rule.rule} {rule.metric}: {rule.evidence}" for rule in reasons[:3]]
-    ko += [f"{rule.rule} {rule.metric}: {rule.evidence_ko}" for rule in reasons[:3]]
+    ko += [f"{_rule_ko(rule.rule)} {rule.metric}: {rule.evidence_ko}" for rule in reasons[:3]]
     items = tuple(dict.fromkeys(item for rule in worse for item in rule.item_ids))[:LISTED_ITEMS]
     return Rule("decision", ALL, gate.decision, "; ".join(en), "; ".join(ko), items)
+
+
+def _rule_ko(rule: str) -> str:
+    name, _, against = rule.partition(" (")
+    return (
+        f"{RULES_KO.get(name, name)} ({RULES_KO.get(against[:-1], against[:-1])})"
+        if against
+        else RULES_KO.get(name, name)
+    )
 
 
 def _reported(case: Case) -> list[Rule]:

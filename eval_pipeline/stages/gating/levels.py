@@ -14,14 +14,18 @@ import polars as pl
 from eval_pipeline.stages.gating.case import ALL, LISTED_ITEMS, Case, Rule, number
 from eval_pipeline.stats.counts import Counts, as_counts
 from eval_pipeline.stats.tails import cvar
-from eval_pipeline.vocabulary import PROVENANCE_KO, SCORED_STATUSES, CalibrationDecision, Decision, ScoreStatus
+from eval_pipeline.vocabulary import (
+    CALIBRATION_KO,
+    PROVENANCE_KO,
+    SCORED_STATUSES,
+    CalibrationDecision,
+    Decision,
+    ScoreStatus,
+)
 
 TAIL_ITEMS = 100
 """Fewer values than this have fewer than 10 in their worst 10 %: too few to gate."""
 
-CALIBRATION_KO = {
-    "pass": "합격", "fail": "불합격", "inconclusive": "판단 불가", "untested": "미검증", "provisional": "잠정",
-}  # fmt: skip
 CALIBRATION_NUMBERS = ("spearman_rho", "rho_lower", "rho_upper", "pair_count", "bar", "attempt")
 REASONS = {
     "no_labels": ("0 labels", "라벨 0개"),
