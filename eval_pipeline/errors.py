@@ -167,7 +167,7 @@ class AnswerAmbiguous(DatasetInvalid):
     """`answer` is the reference in some tools and the system's response in others."""
 
     english = "`answer` may be a reference or a response (the first is {first!r}); nothing was written. Say which: {reference}, or {response}."
-    korean = "`answer`는 정답일 수도 응답일 수도 있어(첫 값: {first!r}) 아무것도 쓰지 않았습니다. 하나를 고르세요: 정답이면 {reference}, 응답이면 {response}."
+    korean = "`answer`는 기준 답변일 수도 응답일 수도 있어(첫 값: {first!r}) 아무것도 쓰지 않았습니다. 하나를 고르세요: 기준 답변이면 {reference}, 응답이면 {response}."
 
 
 class DatasetNotFound(UsageError):

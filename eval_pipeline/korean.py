@@ -14,7 +14,7 @@ _CATALOGUE = {
     "metric": "지표", "system": "시스템", "judge": "심판", "dataset": "데이터셋", "item": "항목", "field": "필드",
     "field of the file": "파일의 필드", "column": "열", "format": "형식", "file format": "파일 형식", "sheet format": "시트 형식",
     "chart": "차트", "configuration": "설정", "dataset version": "데이터셋 버전", "G-Eval metric": "G-Eval 지표",
-    "metric for label sheets": "라벨 시트를 만들 수 있는 지표", "option of metric {}": "지표 {}의 옵션",
+    "metric for label sheets": "라벨 시트를 만들 수 있는 지표", "option of metric {}": "지표 {}의 옵션", "release of {}": "{}의 릴리스",
     "field that metric {} can need": "지표 {}에 필요할 수 있는 필드",
     "annotator name (letters, digits, Hangul, `.` and `_`)": "주석자 이름(글자, 숫자, 한글, `.`, `_`)",
     "dataset name (letters, digits, Hangul, `.` and `_`)": "데이터셋 이름(글자, 숫자, 한글, `.`, `_`)",

@@ -99,7 +99,7 @@ CALIBRATION_KO = {
 RULES_KO = {
     "responses": "응답", "invalid": "무효 등급", "calibration": "보정", "floor": "최저 기준", "worst 10%": "하위 10%",
     "worst 10% change": "하위 10% 변화", "regression": "하락", "complete": "완전성", "dataset": "데이터셋",
-    "self-evaluation": "자기 평가", "catastrophic": "치명적 비율", "canary": "카나리", "reported": "보고", "decision": "결정",
+    "self-evaluation": "자기 평가", "catastrophic": "치명적 비율", "canary": "카나리", "judge": "심판", "reported": "보고", "decision": "결정",
     "window": "최근 평가", "pin": "고정 기준선",
 }  # fmt: skip
 """Names of the gate's rules, and of what they compare with, in Korean."""

@@ -206,6 +206,7 @@ _TABLE: dict[str, tuple[str, str]] = {
     "rule dataset": ("dataset", RULES_KO["dataset"]),
     "rule self-evaluation": ("self-evaluation", RULES_KO["self-evaluation"]),
     "rule catastrophic": ("catastrophic share", RULES_KO["catastrophic"]),
+    "rule judge": ("judge", RULES_KO["judge"]),
     "rule canary": ("canary", RULES_KO["canary"]),
     "rule reported": ("reported", RULES_KO["reported"]),
     "rule decision": ("decision", RULES_KO["decision"]),

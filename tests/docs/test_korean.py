@@ -8,10 +8,15 @@ import subprocess
 import sys
 
 import pages
+import polars as pl
 import pytest
 
 from eval_pipeline import errors
+from eval_pipeline.config import load_config
 from eval_pipeline.korean import _CATALOGUE, in_korean
+from eval_pipeline.report.plan import TEXTS, plan_text
+from eval_pipeline.report.words import _TABLE, words
+from eval_pipeline.vocabulary import RULES_KO, Language
 
 HANGUL = re.compile(r"[가-힣]")
 ENGLISH = re.compile(r"[A-Za-z_]{2,}")
@@ -151,3 +156,78 @@ def test_a_detail_keeps_its_place_and_its_facts():
         "7행: human_score 9은(는) 0~1도 아니고 m의 등급도 아닙니다"
     )
     assert in_korean("a {} of someone: 1, {0}") == "a {} of someone: 1, {0}"
+
+
+CONFIG = load_config(pages.ROOT / "eval_pipeline" / "cli" / "templates" / "evaluation.ko.yaml")
+CALIBRATED = pl.DataFrame({
+    "metric": ["answer_accuracy", "faithfulness"], "stratum": ["all", "all"], "decision": ["untested", "pass"],
+    "label_provenance": ["constructed", "human"], "spearman_rho": [None, 0.84], "rho_lower": [None, 0.73], "pair_count": [12, 120],
+})  # fmt: skip
+TYPED = re.compile(
+    r"`[^`]*`|(?<![A-Za-z_])(?:" + "|".join([
+        "sha256", "rho", "alpha", "n", "FAIL", "BLOCKED", "INCONCLUSIVE", "PASS", "UNPROVEN", "embedded", "overlap_judge",
+        *CONFIG.metrics, *CONFIG.systems, *(name for one in CONFIG.datasets.values() for name in one.strata),
+    ]) + r")(?![A-Za-z_])"
+)  # fmt: skip
+"""Names that are typed or printed by machines, and statistics' own."""
+
+
+@pytest.mark.parametrize("calibrations", [None, CALIBRATED])
+def test_the_plan_has_no_english_but_names(calibrations):
+    assert ENGLISH.findall(TYPED.sub("", plan_text(CONFIG, calibrations, Language.KO))) == []
+
+
+def glossary():
+    rows = re.findall(r"^\| ([^|]+) \| ([^|]+) \| [^|]+ \| ([^|]+) \|$", pages.text("docs/glossary.md"), re.MULTILINE)
+    return [[cell.strip() for cell in row] for row in rows[1:] if set(row[0]) != {"-", " "}]
+
+
+def program_text(helps):
+    yield from words(Language.KO).values()
+    yield from TEXTS["ko"].values()
+    yield from _CATALOGUE.values()
+    yield from (one.korean for _, one in inspect.getmembers(errors, inspect.isclass) if hasattr(one, "korean"))
+    yield from (text for verb in helps for text in (verb["help"], *verb["options"].values()))
+
+
+def test_no_korean_text_of_the_program_uses_a_word_the_glossary_avoids(helps):
+    avoided = {word.strip() for *_, cell in glossary() for word in cell.split(",") if HANGUL.search(word)}
+    assert len(avoided) >= 4
+    # `오류` is avoided for invalid replies; an error of the program is one.
+    told = [(text, word) for text in program_text(helps) for word in avoided - {"오류"} if word in text]
+    assert told == []
+    assert "오류" not in words(Language.KO)["invalid_replies"]
+
+
+def test_the_report_says_the_glossary_s_words():
+    korean = {
+        name.strip(): word.strip()
+        for english, cell, _ in glossary()
+        for name, word in zip(english.split(","), cell.split(","), strict=False)
+    }
+    for name in (
+        "item",
+        "stratum",
+        "system",
+        "judge",
+        "label",
+        "calibration",
+        "claim",
+        "response",
+        "grade",
+        "untested",
+        "invalid",
+        "gate",
+    ):
+        pairs = [pair for pair in _TABLE.values() if pair[0] == name]
+        assert all(pair[1] == korean[name] for pair in pairs), pairs
+
+
+def test_every_rule_of_the_gate_has_a_korean_name():
+    code = "".join(
+        path.read_text(encoding="utf-8") for path in (pages.ROOT / "eval_pipeline/stages/gating").glob("*.py")
+    )
+    rules = set(re.findall(r'Rule\(\s*f?"([a-z0-9 %-]+?)(?: \(\{|")', code))
+    assert rules >= {"calibration", "floor", "regression", "responses"}
+    assert rules - set(RULES_KO) == set()
+    assert {f"rule {rule}" for rule in RULES_KO} <= set(_TABLE)
