@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typer
 from typer import rich_utils
+from typer.core import TyperCommand, TyperGroup
 
 from eval_pipeline.cli import data, operate, run, start, trust
 from eval_pipeline.cli.console import LANGUAGE, Lang, t
@@ -30,7 +31,7 @@ for group in (start, run, trust, data, operate):
     group.register(app)
 
 
-def command() -> typer.core.TyperCommand | typer.core.TyperGroup:
+def command() -> TyperCommand | TyperGroup:
     """The verbs as one command whose help is of one language: typer's own words are English."""
     built = typer.main.get_command(app)
     if LANGUAGE == Language.KO:
@@ -41,7 +42,7 @@ def command() -> typer.core.TyperCommand | typer.core.TyperGroup:
     return built
 
 
-def _translate(built: typer.core.TyperCommand | typer.core.TyperGroup) -> None:
+def _translate(built: TyperCommand | TyperGroup) -> None:
     """Texts of the options that typer adds by itself."""
     texts = {"help": "이 도움말을 보이고 끝냄", "install_completion": "지금 셸에 자동 완성 설치",
              "show_completion": "지금 셸의 자동 완성 스크립트 보기"}  # fmt: skip
