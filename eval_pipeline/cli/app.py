@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import typer
 from typer import rich_utils
-from typer.core import TyperCommand, TyperGroup
 
 from eval_pipeline.cli import data, operate, run, start, trust
 from eval_pipeline.cli.console import LANGUAGE, Lang, t
@@ -31,7 +32,7 @@ for group in (start, run, trust, data, operate):
     group.register(app)
 
 
-def command() -> TyperCommand | TyperGroup:
+def command() -> Any:
     """The verbs as one command whose help is of one language: typer's own words are English."""
     built = typer.main.get_command(app)
     if LANGUAGE == Language.KO:
@@ -42,11 +43,12 @@ def command() -> TyperCommand | TyperGroup:
     return built
 
 
-def _translate(built: TyperCommand | TyperGroup) -> None:
+def _translate(built: Any) -> None:
     """Texts of the options that typer adds by itself."""
     texts = {"help": "이 도움말을 보이고 끝냄", "install_completion": "지금 셸에 자동 완성 설치",
              "show_completion": "지금 셸의 자동 완성 스크립트 보기"}  # fmt: skip
     for option in built.get_params(typer.Context(built, help_option_names=["-h", "--help"])):
-        option.help = texts.get(option.name or "", getattr(option, "help", None))
+        if option.name in texts:
+            option.help = texts[option.name]
     for child in getattr(built, "commands", {}).values():
         _translate(child)
