@@ -24,7 +24,8 @@
     │   ├── SystemMisconfigured
     │   ├── ExtraMissing
     │   ├── SettingInvalid
-    │   └── JudgeMisconfigured
+    │   ├── JudgeMisconfigured
+    │   └── JudgeOfRecordGone
     ├── Refused                           3   the gate's BLOCKED: it could run, and must not
     │   ├── SelfEvaluation
     │   ├── FloatingJudge
@@ -247,6 +248,11 @@ class SettingInvalid(UsageError):
 class JudgeMisconfigured(UsageError):
     english = "Judge {judge!r} cannot be used: {reason}."
     korean = "심판 {judge!r}을(를) 쓸 수 없습니다: {reason}."
+
+
+class JudgeOfRecordGone(UsageError):
+    english = "Judge {judge!r} is configured otherwise now than when it judged {evaluation} ({metrics}). Run again, then compare with the new evaluation."
+    korean = "심판 {judge!r}의 설정이 {evaluation} 때와 달라졌습니다({metrics}). 다시 실행한 뒤 새 평가와 비교하세요."
 
 
 class Refused(EvalPipelineError):

@@ -1,4 +1,4 @@
-"""`evaluations`, `show`, `compare`, `report`: reading what is stored."""
+"""`evaluations`, `show`, `report`, `export`: reading what is stored."""
 
 from __future__ import annotations
 
@@ -79,52 +79,6 @@ def _section(name: str, text: object) -> None:
     from rich.text import Text
 
     out().print(Text.assemble((f"{printable(str(name))}: ", "bold"), printable(str(text))))
-
-
-def compare(project: Project, old: str, new: str, as_json: bool) -> None:
-    """Two evaluations, paired by unchanged items."""
-    from eval_pipeline.stages.comparison import compare as paired
-    from eval_pipeline.store.warehouse import Warehouse
-    from eval_pipeline.tables import SCORES
-
-    warehouse = Warehouse(project.warehouse)
-    rows = paired(
-        warehouse.read(SCORES, stored.select(project, old)), warehouse.read(SCORES, stored.select(project, new))
-    )
-    if as_json:
-        emit(rows)
-        return
-    for row in rows:
-        say(sentence(row))
-    columns = [
-        "metric",
-        "shared_count",
-        "difference",
-        "lower",
-        "upper",
-        "better_count",
-        "worse_count",
-        "is_same_judge",
-        "newly_failed",
-    ]
-    shown: list[tuple[object, ...]] = [
-        tuple(", ".join(row[c][:8]) if c == "newly_failed" else row[c] for c in columns) for row in rows
-    ]
-    out().print(table(columns, shown))
-
-
-def sentence(row: dict[str, Any]) -> str:
-    """What happened to one metric, in a sentence."""
-    if row["difference"] is None:
-        return t(f"{row['metric']}: nothing to compare.", f"{row['metric']}: 비교할 것이 없습니다.")
-    if row["upper"] < 0:
-        word, word_ko = "got worse", "나빠졌습니다"
-    elif row["lower"] > 0:
-        word, word_ko = "got better", "좋아졌습니다"
-    else:
-        word, word_ko = "shows no clear change", "뚜렷한 변화가 없습니다"
-    return t(f"{row['metric']} {word}: {row['difference']:+.3f} over {row['shared_count']} items.",
-             f"{row['metric']}: {word_ko}({row['difference']:+.3f}, 항목 {row['shared_count']}개).")  # fmt: skip
 
 
 def report(project: Project, selector: str, out_file: Path | None, format_: str, baseline: str | None) -> None:

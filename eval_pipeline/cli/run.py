@@ -90,12 +90,26 @@ def show(
 def compare(
     old: Annotated[str, typer.Argument(help=t("Older evaluation", "이전 평가"))],
     new: Annotated[str, typer.Argument(help=t("Newer evaluation", "새 평가"))],
+    bridge: Annotated[
+        bool,
+        typer.Option(
+            "--bridge",
+            help=t("Have the newer judge judge the older responses again", "새 평가의 심판이 이전 응답을 다시 판정"),
+        ),
+    ] = False,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help=t("Only say what --bridge would take", "--bridge에 드는 호출과 비용만 표시")),
+    ] = False,
     json_: AsJson = False,
     lang: Lang = LANGUAGE,
 ) -> None:
-    from eval_pipeline.cli import reading
+    from eval_pipeline.cli import comparing
 
-    reading.compare(project(), old, new, json_)
+    if bridge or dry_run:
+        comparing.over_judges(project(), old, new, dry_run, json_)
+    else:
+        comparing.compare(project(), old, new, json_)
 
 
 def report(

@@ -97,16 +97,23 @@ def estimate(project: Project, dataset: str | None, system: str | None, judge: s
     return asyncio.run(_estimate(evaluation))
 
 
-async def _estimate(evaluation: Evaluation) -> list[dict[str, Any]]:
-    whole = await _samples(evaluation)
-    declared = evaluation.metrics()
-    refuse_unanswerable(evaluation.project, evaluation.judge, declared)
+def estimate_samples(evaluation: Evaluation, whole: list[Sample]) -> list[dict[str, Any]]:
+    """The same for samples at hand: decomposition and the evaluation's metrics, no labels and no canary."""
+    lines, _ = asyncio.run(_questions(evaluation, whole, _ledger(evaluation.project), set()))
+    return _rows(evaluation, lines)
+
+
+def _ledger(project: Project) -> Ledger | None:
     # Asking for it creates the file; a dry run writes nothing where nothing was asked yet.
-    is_new = (
-        evaluation.project.ledger_url.startswith("sqlite") and not (evaluation.project.local / "ledger.sqlite").exists()
-    )
-    ledger = None if is_new else Ledger(evaluation.project.ledger_url)
-    seen: set[str] = set()  # what an earlier line of the estimate already asks is in the ledger by then
+    is_new = project.ledger_url.startswith("sqlite") and not (project.local / "ledger.sqlite").exists()
+    return None if is_new else Ledger(project.ledger_url)
+
+
+async def _questions(
+    evaluation: Evaluation, whole: list[Sample], ledger: Ledger | None, seen: set[str]
+) -> tuple[list[_Line], list[Sample]]:
+    """The lines of decomposition and of each metric, and the samples with the claims that the ledger knows."""
+    declared = evaluation.metrics()
     lines: list[_Line] = []
     wanted = decomposition.sources(list(declared.values()))
     if wanted:
@@ -116,6 +123,15 @@ async def _estimate(evaluation: Evaluation) -> list[dict[str, Any]]:
     for name, metric in declared.items():
         counter, asker = _counting(evaluation, evaluation.judge_of(name), ledger, seen)
         lines.append(_Line(name, evaluation.judge_of(name), counter, await _ask(whole, metric, asker)))
+    return lines, whole
+
+
+async def _estimate(evaluation: Evaluation) -> list[dict[str, Any]]:
+    declared = evaluation.metrics()
+    refuse_unanswerable(evaluation.project, evaluation.judge, declared)
+    ledger = _ledger(evaluation.project)
+    seen: set[str] = set()  # what an earlier line of the estimate already asks is in the ledger by then
+    lines, whole = await _questions(evaluation, await _samples(evaluation), ledger, seen)
     labels = datasets.labels(evaluation.project.dataset_folder(evaluation.dataset), evaluation.dataset)
     for name, metric in declared.items():
         labelled = list(trust.label_samples(labels.filter(pl.col("metric") == name)).values())
@@ -133,6 +149,10 @@ async def _estimate(evaluation: Evaluation) -> list[dict[str, Any]]:
         counter, asker = _counting(evaluation, evaluation.judge_of(name), ledger, seen)
         await _ask(frozen, declared[name], replace(asker, occasion=evaluation.evaluation_id))
         lines.append(_Line(f"{canary.PREFIX}{name}", evaluation.judge_of(name), counter, 0))
+    return _rows(evaluation, lines)
+
+
+def _rows(evaluation: Evaluation, lines: list[_Line]) -> list[dict[str, Any]]:
     return [
         _row(evaluation, line, _correction([one.counter for one in lines if one.judge == line.judge])) for line in lines
     ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -20,7 +20,7 @@ from eval_pipeline.vocabulary import Decision, Policy
 if TYPE_CHECKING:
     from eval_pipeline.report.view import EvaluationView
 
-__all__ = ["decision", "evaluations", "latest_or_none", "newest", "report_path", "select", "view"]
+__all__ = ["decision", "evaluations", "latest_or_none", "newest", "report_path", "row", "select", "view"]
 
 
 def evaluations(project: Project) -> pl.DataFrame:
@@ -55,6 +55,11 @@ def select(project: Project, selector: str) -> str:
     if len(found) != 1:
         raise EvaluationNotFound(selector=selector)
     return found[0]
+
+
+def row(project: Project, evaluation_id: str) -> dict[str, Any]:
+    """The `evaluations` row of a finished evaluation."""
+    return evaluations(project).row(by_predicate=pl.col("evaluation_id") == evaluation_id, named=True)
 
 
 def _pinned(project: Project) -> list[str]:

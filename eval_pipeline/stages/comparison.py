@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import polars as pl
 
 from eval_pipeline.stats.means import change_hidden_by_pooling
+from eval_pipeline.stats.multiplicity import holm
 from eval_pipeline.stats.paired import minimum_detectable_effect, paired_difference
 from eval_pipeline.stats.permutation import sign_flip
 
+LEVEL = 0.05
 FAILED_BELOW = 0.5
 """An item fails below this; newly failed when it did not before."""
 
@@ -23,6 +26,25 @@ def compare(old: pl.DataFrame, new: pl.DataFrame) -> list[dict[str, Any]]:
     """
     metrics = sorted(set(old["metric"]) | set(new["metric"]))
     return [_compare(metric, *(side.filter(pl.col("metric") == metric) for side in (old, new))) for metric in metrics]
+
+
+def overall(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """What the metrics say together: change, better, worse, metric_count.
+
+    Metrics under two judges are left out; those named moved after Holm's correction at 5 % over the others.
+    """
+    tested = [row for row in rows if row["is_same_judge"] and row["p"] is not None]
+    adjusted = holm([row["p"] for row in tested])
+    moved = [row for row, p in zip(tested, adjusted, strict=True) if p is not None and p <= LEVEL]
+    better = [row["metric"] for row in moved if row["difference"] > 0]
+    worse = [row["metric"] for row in moved if row["difference"] < 0]
+    if better and worse:
+        change = "mixed"
+    elif better or worse:
+        change = "better" if better else "worse"
+    else:
+        change = "no_clear_change" if tested else "nothing_shared"
+    return {"change": change, "better": better, "worse": worse, "metric_count": len(tested)}
 
 
 def _compare(metric: str, old: pl.DataFrame, new: pl.DataFrame) -> dict[str, Any]:

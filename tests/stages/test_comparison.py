@@ -99,3 +99,24 @@ def test_judges_without_a_shared_response_say_so() -> None:
     assert (row["n"], row["decision"], row["mean_shift"]) == (0, "nothing_shared", None)
     assert "no response was judged by both" in change_log(row)
     assert judge_comparison.compare(SCORES.frame(), SCORES.frame()) == []
+
+
+def row_of(metric, difference, p, *, same=True):
+    return {"metric": metric, "difference": difference, "p": p, "is_same_judge": same}
+
+
+@pytest.mark.parametrize(
+    ("rows", "change", "better", "worse"),
+    [
+        ([row_of("a", -0.1, 0.01), row_of("b", 0.1, 0.9)], "worse", [], ["a"]),
+        ([row_of("a", 0.1, 0.01), row_of("b", 0.1, 0.02)], "better", ["a", "b"], []),
+        ([row_of("a", 0.1, 0.01), row_of("b", -0.1, 0.02)], "mixed", ["a"], ["b"]),
+        # .03 alone would do; of two tested together the smaller p has to be .025 at most.
+        ([row_of("a", -0.1, 0.03), row_of("b", 0.1, 0.9)], "no_clear_change", [], []),
+        ([row_of("a", -0.9, 1e-9, same=False), row_of("b", 0.0, 1.0)], "no_clear_change", [], []),
+        ([row_of("a", -0.9, 1e-9, same=False), row_of("b", None, None)], "nothing_shared", [], []),
+    ],
+)
+def test_several_metrics_together_say_one_thing(rows, change, better, worse) -> None:
+    found = comparison.overall(rows)
+    assert (found["change"], found["better"], found["worse"]) == (change, better, worse)
