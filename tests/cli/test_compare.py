@@ -99,12 +99,11 @@ def test_over_a_change_of_judge_the_older_responses_are_judged_again(two_judges,
     )
     assert "two judges" not in done.stdout
     sent = loopback.counters()["requests"] - before
-    # The loopback judge makes no claims: that question is asked three times, and those about claims never come up.
-    exact = sum(row["calls"] for name, row in rows.items() if name not in {"claims", "faithfulness"})
-    assert sent == exact + 3 * rows["claims"]["calls"] > 0
+    # The loopback judge makes the same two claims of any text, so what it is asked about claims is in the ledger by then.
+    assert sent == sum(row["calls"] for name, row in rows.items() if name != "faithfulness") > 0
     again = json.loads(run_cli("compare", old, new, "--bridge", "--json", cwd=folder).stdout)
     assert loopback.counters()["requests"] == before + sent, "a second look is free"
-    assert sum(row["calls"] for row in again["foreseen"] if row["metric"] != "faithfulness") == 0
+    assert sum(row["calls"] for row in again["foreseen"]) == 0
     assert all(row["is_same_judge"] for row in again["metrics"])
     accuracy = next(row for row in again["metrics"] if row["metric"] == "answer_accuracy")
     # The judge grades by a hash of the prompt: only the 27 responses that changed can have moved.
