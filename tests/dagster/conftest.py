@@ -1,4 +1,4 @@
-"""A finished project of one's own, edited as people edit it, and a system that tells its release by URL."""
+"""A small project of one's own, edited as people edit it, and a system that tells its release by URL."""
 
 import json
 import shutil
@@ -18,8 +18,8 @@ sys.path.insert(0, str(Path(__file__).parent))  # makes `deployment` importable 
 class Folder:
     """A project folder whose `evaluation.yaml` is edited by a function on its content."""
 
-    def __init__(self, root):
-        self.root = root
+    def __init__(self, root, evaluation_id=None):
+        self.root, self.evaluation_id = root, evaluation_id
         self.file = root / "evaluation.yaml"
 
     def edit(self, change):
@@ -39,10 +39,48 @@ class Folder:
         assert done.returncode == 0, done.stderr
 
 
+@pytest.fixture(scope="session")
+def _few(tmp_path_factory, run_cli):
+    """A project of twelve items and one metric, without labels, nothing evaluated yet."""
+    root = tmp_path_factory.mktemp("few")
+    assert run_cli("init", root, cwd=root).returncode == 0
+    dataset = root / "datasets" / "helpdesk"
+    items = (dataset / "items.jsonl").read_text(encoding="utf-8").splitlines()
+    for old in [dataset / "log.jsonl", dataset / "items.jsonl", *(dataset / "labels").glob("*.jsonl")]:
+        old.unlink()
+    shutil.rmtree(dataset / "versions", ignore_errors=True)
+    few = root / "few.jsonl"
+    few.write_text("\n".join(items[:12]), encoding="utf-8")
+    done = run_cli("dataset", "add", "helpdesk", few, "--tag", "v1", "--message", "a few", cwd=root)
+    assert done.returncode == 0, done.stderr
+
+    def one_metric(content):
+        content["metrics"] = {"answer_accuracy": {}}
+        content["gate"]["metrics"] = {"answer_accuracy": {"floor": 0.1}}
+
+    Folder(root).edit(one_metric)
+    return root
+
+
 @pytest.fixture
-def folder(finished, tmp_path):
-    """The finished project, copied."""
-    return Folder(shutil.copytree(finished[0], tmp_path / "project"))
+def folder_of_few(_few, tmp_path):
+    """The project of twelve items, copied."""
+    return Folder(shutil.copytree(_few, tmp_path / "project"))
+
+
+@pytest.fixture(scope="session")
+def _evaluated(_few, tmp_path_factory, run_cli):
+    root = shutil.copytree(_few, tmp_path_factory.mktemp("evaluated") / "project")
+    done = run_cli("run", "--json", cwd=root)
+    assert done.returncode == 0, done.stderr
+    return root, json.loads(done.stdout)["evaluation_id"]
+
+
+@pytest.fixture
+def folder(_evaluated, tmp_path):
+    """The same after one evaluation."""
+    root, evaluation_id = _evaluated
+    return Folder(shutil.copytree(root, tmp_path / "project"), evaluation_id)
 
 
 class ReleaseUrl:
@@ -77,21 +115,3 @@ def release_url():
     served.server.shutdown()
     served.server.server_close()
     thread.join()
-
-
-@pytest.fixture
-def folder_of_few(tmp_path, run_cli):
-    """A fresh project of twelve items without labels, nothing evaluated yet."""
-    root = tmp_path / "few"
-    assert run_cli("init", root, cwd=tmp_path).returncode == 0
-    dataset = root / "datasets" / "helpdesk"
-    items = (dataset / "items.jsonl").read_text(encoding="utf-8").splitlines()
-    shutil.rmtree(dataset / "labels")
-    for name in ("log.jsonl", "items.jsonl"):
-        (dataset / name).unlink()
-    shutil.rmtree(dataset / "versions", ignore_errors=True)
-    few = root / "few.jsonl"
-    few.write_text("\n".join(items[:12]), encoding="utf-8")
-    done = run_cli("dataset", "add", "helpdesk", few, "--tag", "v1", "--message", "a few", cwd=root)
-    assert done.returncode == 0, done.stderr
-    return Folder(root)

@@ -104,13 +104,13 @@ def test_a_changed_definition_of_a_system_is_due_and_its_concurrency_is_not(fold
     assert [due.of.system for due in changed_systems(folder.load(), before).due] == ["borealis"]
 
 
-def test_a_changed_judge_judges_the_stored_responses_of_the_window_beside_the_old_one(folder, finished):
+def test_a_changed_judge_judges_the_stored_responses_of_the_window_beside_the_old_one(folder):
     before = changed_judge(folder.load(), None).seen
     folder.edit(other_judge)
     found = changed_judge(folder.load(), before)
     (due,) = found.due
     assert (due.of.judge, due.of.release) == ("second", "1.4")
-    assert due.responses_of == finished[1]["evaluation_id"]
+    assert due.responses_of == folder.evaluation_id
     assert changed_judge(folder.load(), found.seen).due == ()
 
 

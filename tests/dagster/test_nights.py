@@ -20,8 +20,6 @@ def deployed(folder_of_few, release_url, loopback, clean_environment, run_cli):
     def set_up(content):
         content["schedule"] = {"cron": "* * * * *", "timezone": "Asia/Seoul"}
         content["systems"]["aurora"]["release"] = {"url": release_url.url, "path": "$.git_sha"}
-        content["metrics"] = {"answer_accuracy": {}}
-        content["gate"]["metrics"] = {"answer_accuracy": {"floor": 0.1}}
         content["judges"]["second"] = {
             "provider": "openai", "model": "judge-2024-07-18", "base_url": loopback.base_url, "api_key_env": "JUDGE_KEY",
         }  # fmt: skip

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.daemon
 WHOLE = "select evaluation_id, count(*) from evaluations join scores using (evaluation_id) group by all"
 
 
-def test_a_night_and_a_backfill_at_once_both_succeed_and_nothing_is_lost(folder, clean_environment, finished):
+def test_a_night_and_a_backfill_at_once_both_succeed_and_nothing_is_lost(folder, clean_environment):
     """The two processes share ledger, instance and warehouse; the reader keeps the file open throughout."""
     database = folder.root / "warehouse" / "results.duckdb"
     environment = clean_environment(EVAL_PROJECT=str(folder.root))
@@ -25,7 +25,7 @@ def test_a_night_and_a_backfill_at_once_both_succeed_and_nothing_is_lost(folder,
         (night, night_error), (filled, filled_error) = (process.communicate(timeout=300) for process in processes)
         assert [process.returncode for process in processes] == [0, 0], night_error + filled_error
         assert dict(reader.sql(WHOLE).fetchall()) == before, "the reader keeps what it opened"
-    ids = {finished[1]["evaluation_id"], json.loads(night)["evaluation_id"], json.loads(filled)[0]["evaluation_id"]}
+    ids = {folder.evaluation_id, json.loads(night)["evaluation_id"], json.loads(filled)[0]["evaluation_id"]}
     with duckdb.connect(str(database), read_only=True) as connection:
         after = dict(connection.sql(WHOLE).fetchall())
     assert set(after) == ids
