@@ -1,6 +1,5 @@
 """`export --as mlflow` against the real MLflow with a local store: what is read back is what the database says."""
 
-import json
 import math
 import sys
 from dataclasses import replace
@@ -10,6 +9,7 @@ import pytest
 
 from eval_pipeline.errors import ExtraMissing, NotWritable
 from eval_pipeline.report import mlflow_export
+from eval_pipeline.store.query import query
 
 pytest.importorskip("mlflow")
 pytestmark = [
@@ -35,7 +35,7 @@ def test_what_mlflow_holds_is_what_the_database_says(finished, run_cli, tmp_path
         assert printed["evaluation_id"] in done.stdout
 
     def rows(sql):
-        return json.loads(run_cli("query", sql, "--format", "json", cwd=folder).stdout)
+        return query(folder / "warehouse" / "results.duckdb", sql).to_dicts()
 
     (evaluation,) = rows("select * from evaluations")
     summaries = rows("select * from summaries where stratum = 'all'")
