@@ -36,6 +36,7 @@ def finish(run_cli, folder, key):
     raise AssertionError("never finished")
 
 
+@pytest.mark.slow
 def test_a_batched_run_waits_and_then_equals_the_live_one(batched, loopback, run_cli, judge_key):
     loopback.control(batch={"polls": 3})
     waiting = run_cli("run", cwd=batched, JUDGE_KEY=judge_key)
@@ -58,6 +59,7 @@ def test_a_batched_run_waits_and_then_equals_the_live_one(batched, loopback, run
     assert by_batch == scores(run_cli, batched)
 
 
+@pytest.mark.slow
 def test_failed_lines_are_asked_in_the_next_batch(batched, loopback, run_cli, judge_key):
     loopback.control(batch={"failed_lines": 7})
     run_cli("run", "--metric", "answer_accuracy", cwd=batched, JUDGE_KEY=judge_key)

@@ -65,6 +65,7 @@ def test_a_judge_that_has_judged_nothing_cannot_be_accepted_or_be_the_old_one(tw
         assert verb[1] in done.stderr
 
 
+@pytest.mark.slow
 def test_with_labels_by_people_both_judges_are_held_against_them(two_judges, run_cli):
     for path in (two_judges / "datasets" / "helpdesk" / "labels").glob("*.jsonl"):
         path.write_text(path.read_text(encoding="utf-8").replace('"constructed"', '"human"'), encoding="utf-8")

@@ -37,7 +37,9 @@ def stricter(finished, tmp_path, run_cli):
     return folder
 
 
-def test_human_labels_of_a_run_correct_its_mean_wherever_it_is_read(stricter, run_cli, tmp_path):
+def test_human_labels_of_a_run_correct_its_mean_and_are_remembered_in_git(stricter, run_cli, tmp_path):
+    kept = stricter / "datasets" / "helpdesk" / "calibrations.jsonl"
+    assert not kept.exists(), "constructed labels leave nothing"
     done = run_cli("run", "--json", cwd=stricter)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)["summaries"]
@@ -48,30 +50,16 @@ def test_human_labels_of_a_run_correct_its_mean_wherever_it_is_read(stricter, ru
     others = [row for row in found if row["metric"] == METRIC and row["stratum"] != "all"]
     assert {row["true_quality"] for row in others} == {None}
 
+    in_git = kept.read_bytes()
+    row = next(row for row in map(json.loads, in_git.decode().splitlines()) if row["stratum"] == "all")
+    assert (row["metric"], row["label_provenance"], row["pair_count"]) == (METRIC, "human", 60)
+
     says = f"by PPI++ from human labels; the judge alone says {raw['value']:.3f}".replace(" 0.", " .")
     assert says in run_cli("run", cwd=stricter).stdout
     for name, where in (("md", tmp_path / "r.md"), ("html", tmp_path / "r.html")):
         assert run_cli("report", "--format", name, "--out", where, cwd=stricter).returncode == 0
         assert says in where.read_text(encoding="utf-8").replace("\\", "")
-
-
-def test_without_labels_of_the_run_nothing_is_corrected_and_the_reason_is_given(finished):
-    rows = [row for row in finished[1]["summaries"] if row["stratum"] == "all"]
-    for row in rows:
-        assert row["true_quality"]["corrected"] is None
-        assert row["true_quality"]["raw"]["value"] == pytest.approx(row["mean"]["value"], abs=0.02)
-        assert "fewer than 50 random labels" in row["true_quality"]["reason"]
-
-
-def test_a_calibration_by_people_is_kept_in_git_and_decides_where_the_warehouse_has_none(stricter, run_cli):
-    kept = stricter / "datasets" / "helpdesk" / "calibrations.jsonl"
-    assert not kept.exists(), "constructed labels leave nothing"
-    assert run_cli("run", "--metric", METRIC, cwd=stricter).returncode == 0
-    row = next(row for row in map(json.loads, kept.read_text(encoding="utf-8").splitlines()) if row["stratum"] == "all")
-    assert (row["metric"], row["label_provenance"], row["pair_count"]) == (METRIC, "human", 60)
-    before = kept.read_bytes()
-    assert run_cli("run", cwd=stricter).returncode == 0
-    assert kept.read_bytes() == before
+    assert kept.read_bytes() == in_git, "a night with the same judge and labels changes nothing in git"
 
     def calibration():
         rules = json.loads(run_cli("gate", "--json", cwd=stricter).stdout)["rules"]
@@ -80,4 +68,12 @@ def test_a_calibration_by_people_is_kept_in_git_and_decides_where_the_warehouse_
     from_warehouse = calibration()
     assert "labels: human" in from_warehouse
     shutil.rmtree(stricter / "warehouse" / "tables" / "calibrations")
-    assert calibration() == from_warehouse
+    assert calibration() == from_warehouse, "git decides where the warehouse has none"
+
+
+def test_without_labels_of_the_run_nothing_is_corrected_and_the_reason_is_given(finished):
+    rows = [row for row in finished[1]["summaries"] if row["stratum"] == "all"]
+    for row in rows:
+        assert row["true_quality"]["corrected"] is None
+        assert row["true_quality"]["raw"]["value"] == pytest.approx(row["mean"]["value"], abs=0.02)
+        assert "fewer than 50 random labels" in row["true_quality"]["reason"]
