@@ -86,7 +86,7 @@ def _foreseen(rows: list[dict[str, Any]]) -> str:
         )
     least, most, held = (sum(row[name] for row in rows) for name in ("calls", "calls_at_most", "from_ledger"))
     calls = f"{least:,}" if least == most else f"{least:,}–{most:,}"
-    costs = [row["cost_usd"] for row in rows]
+    costs = [row["cost_usd"] for row in rows if row["calls_at_most"]]  # no call costs nothing at any price
     cost = money(None if None in costs else sum(costs), t("cost unknown", "비용 미상"))
     return t(f"Judging the older responses again: {calls} calls, {cost}; {held:,} questions are in the ledger.",
              f"이전 응답을 다시 판정: 호출 {calls}회, {cost}. 질문 {held:,}건은 원장에 있습니다.")  # fmt: skip
