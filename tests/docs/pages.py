@@ -106,7 +106,7 @@ def run(page: str, folder: Path, environment: Mapping[str, str]) -> list[tuple[s
         ["bash", tools / "page.sh"], cwd=folder, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT, check=False, env=dict(environment) | {"PATH": f"{tools}:{environment['PATH']}"}, timeout=600,
     )  # fmt: skip
-    printed = re.findall(rf"(.*?){END}(\d+)\n", done.stdout, re.DOTALL)
+    printed = re.findall(rf"(.*?){END}(\d+)\n", done.stdout.replace(str(folder), "/home/kim"), re.DOTALL)
     assert len(printed) == len(told), done.stdout[-2000:]
     return [(*line, real, int(code)) for line, (real, code) in zip(told, printed, strict=True)]
 
@@ -119,9 +119,9 @@ def plain(output: str) -> str:
     return re.sub(r"\n\s*\n", "\n\n", lines).strip("\n")
 
 
-def as_shown(real: str, folder: Path) -> str:
+def as_shown(real: str) -> str:
     """Real output as a page shows it."""
-    lines = "\n".join(line.rstrip() for line in real.replace(str(folder), "/home/kim").splitlines())
+    lines = "\n".join(line.rstrip() for line in real.splitlines())
     return "\n" + re.sub(r"\n\n+", "\n\n", lines).strip("\n") + "\n"
 
 
@@ -137,7 +137,7 @@ def refresh(page: str, folder: Path, environment: Mapping[str, str]) -> None:
     for command, shown, real, _ in run(page, folder, environment):
         if shown.strip() and not agrees(shown, real):
             assert "\n...\n" not in shown, (command, real)
-            new = new.replace(f"$ {command}{shown}", f"$ {command}{as_shown(real, folder)}", 1)
+            new = new.replace(f"$ {command}{shown}", f"$ {command}{as_shown(real)}", 1)
     (ROOT / page).write_text(new, encoding="utf-8")
 
 

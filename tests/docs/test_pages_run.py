@@ -12,7 +12,11 @@ import pytest
 RUNNABLE = [page for page in pages.PAGES if any(block.language == "console" for block in pages.blocks(page))]
 
 
-@pytest.mark.parametrize("page", RUNNABLE)
+# Korean pages show what the English ones show, so only the whole matrix runs both.
+MARKED = [pytest.param(page, marks=pytest.mark.slow if page.endswith(".ko.md") else ()) for page in RUNNABLE]
+
+
+@pytest.mark.parametrize("page", MARKED)
 def test_what_the_page_shows_is_what_happens(page, tmp_path, clean_environment):
     for command, shown, real, code in pages.run(page, tmp_path, clean_environment()):
         if not shown.strip():
