@@ -6,7 +6,7 @@ UV := $(shell command -v uv 2>/dev/null)
 STAMP := $(VENV)/.installed
 DEV_STAMP := $(VENV)/.installed-dev
 
-.PHONY: demo test test-all check fix dev bench simulate lock schema metrics-docs local-llm clean
+.PHONY: demo test test-all check fix dev bench simulate lock schema metrics-docs pages local-llm clean
 
 demo: $(STAMP)            ## the whole chain on the bundled dataset: no key, no network
 	$(BIN)/eval-pipeline demo
@@ -73,6 +73,9 @@ schema: $(STAMP)          ## the JSON Schema that editors complete evaluation.ya
 
 metrics-docs: $(DEV_STAMP) ## docs/metrics.md, measured on the bundled dataset
 	$(BIN)/python benchmarks/metric_page.py > docs/metrics.tmp && mv docs/metrics.tmp docs/metrics.md
+
+pages: $(DEV_STAMP)       ## the outputs that README and tutorial show, made anew
+	$(BIN)/python tests/docs/pages.py README.md README.ko.md docs/tutorial.md docs/tutorial.ko.md
 
 clean:
 	rm -rf $(VENV) dist
