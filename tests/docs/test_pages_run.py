@@ -38,6 +38,8 @@ def problem(words):
         if words[0] not in found.commands:
             return f"no verb {words[0]}"
         found = found.commands[words.pop(0)]
+    if "--show-completion" in words:  # answers before the rest is looked at
+        return None
     context = typer.Context(found, help_option_names=["-h", "--help"])
     try:
         *_, left, order = found.make_parser(context).parse_args(list(words))
