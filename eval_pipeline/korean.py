@@ -97,12 +97,16 @@ _CATALOGUE = {
     "{}; run the evaluation again": "{}. 평가를 다시 실행하세요",
     "labels changed since {}, and so did the judge, its prompts or a metric; `eval-pipeline run` calibrates it":
         "{} 이후 라벨이 바뀌었고 심판이나 프롬프트나 지표도 바뀌었습니다. `eval-pipeline run`이 다시 보정합니다",
-    "no_labels": "라벨 0개", "n_too_small": "라벨이 부족함", "constant_labels": "라벨이 모두 같음",
-    "few_off_modal_labels": "최빈 라벨 이외의 라벨이 10개 미만", "constant_judge": "심판이 한 가지 등급만 줌",
-    "limits_include_bar": "신뢰 한계가 기준을 포함함", "labels_used_in_tuning": "조정에 사용된 라벨",
     "the judge is {} too high on average": "심판이 평균 {}만큼 높게 줍니다", "the judge is {} too low on average": "심판이 평균 {}만큼 낮게 줍니다",
     "quadratic weighted kappa is {}: the levels disagree even where the ranks agree":
         "가중 카파가 {}입니다. 순위는 맞아도 등급은 어긋납니다",
+    # why a judge is not certified
+    "no_labels": "라벨 0개", "constructed_labels": "구성된 라벨은 아무것도 인증하지 않음", "model_labels": "모델이 만든 라벨은 아무것도 인증하지 않음", "mixed_labels": "사람 라벨이 없음",
+    "n_too_small": "라벨이 부족함", "constant_labels": "라벨이 모두 같음", "few_off_modal_labels": "최빈 라벨 이외의 라벨이 10개 미만",
+    "constant_judge": "심판이 한 가지 등급만 줌", "limits_include_bar": "신뢰 한계가 기준을 포함함", "labels_used_in_tuning": "조정에 사용된 라벨",
+    # what became of a question
+    "off_scale": "척도 밖", "unparseable": "읽을 수 없음", "truncated": "잘림", "empty": "빈 답변", "too_long": "너무 김",
+    "provider_error": "제공자 오류", "timeout": "시간 초과", "not_asked": "묻지 않음", "skipped": "건너뜀",
     # judges
     "an NLI model only says whether a text supports a claim, and {} asks {}; give {} another `judge`":
         "NLI 모델은 글이 주장을 뒷받침하는지만 말하는데 {0}은(는) {1}을(를) 묻습니다. {2}에 다른 `judge`를 지정하세요",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from eval_pipeline.cli.console import t
+from eval_pipeline.korean import in_korean
+from eval_pipeline.vocabulary import CALIBRATION_KO, PROVENANCE_KO
 
 _HEADINGS = {
     "metric": t("metric", "지표"), "judge": t("judge", "심판"), "judge_model": t("model", "모델"), "system": t("system", "시스템"),
@@ -24,7 +26,24 @@ _HEADINGS = {
     "tag": t("tag", "태그"), "version": t("version", "버전"), "created_at": t("at", "시각"), "items": t("items", "항목"),
     "message": t("why", "이유"), "item_id": t("item", "항목"), "stratum": t("stratum", "층"), "language": t("language", "언어"),
     "user_input": t("question", "질문"), "reference": t("reference", "기준 답변"), "model": t("model", "모델"),
+    "questions": t("questions", "질문"), "from_ledger": t("from ledger", "원장에서"), "calls": t("calls", "호출"),
+    "calls_at_most": t("at most", "최대 호출"), "input_tokens": t("tokens in", "입력 토큰"), "output_tokens": t("tokens out", "출력 토큰"),
+    "reply_count": t("replies", "답변"), "byte_count": t("bytes", "바이트"), "oldest": t("oldest", "가장 오래된 것"),
+    "newest": t("newest", "가장 새로운 것"), "status": t("status", "상태"), "changes": t("changes", "변경"), "labels": t("labels", "라벨"),
 }  # fmt: skip
+
+
+_CODES = {"decision", "status", "label_provenance", "labels", "reason"}
+"""Columns whose cells are words of the program, not names."""
+
+
+def cell(column: str, value: object) -> object:
+    """A value as people read it: yes and no, and the program's own words in their language."""
+    if isinstance(value, bool):
+        return t("yes", "예") if value else t("no", "아니요")
+    if column in _CODES and isinstance(value, str):
+        return t(value, (CALIBRATION_KO | PROVENANCE_KO).get(value) or in_korean(value))
+    return value
 
 
 def heading(column: str) -> str:

@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 from eval_pipeline.cli.console import emit, out, printable
-from eval_pipeline.cli.headings import heading
+from eval_pipeline.cli.headings import cell, heading
 from eval_pipeline.errors import UnknownName
 
 
@@ -33,7 +33,8 @@ def run_query(database: Path, sql: str, format_: str, out_file: Path | None) -> 
 
 def table(columns: list[str], rows: list[tuple[object, ...]]):  # noqa: ANN201
     """A rich table with headings for people; null as `–`, long cells cut, markup inert."""
-    return _drawn([heading(name) for name in columns], rows)
+    readable = [tuple(map(cell, columns, row)) for row in rows]
+    return _drawn([heading(name) for name in columns], readable)
 
 
 def _drawn(columns: list[str], rows: list[tuple[object, ...]]):  # noqa: ANN202

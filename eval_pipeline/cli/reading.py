@@ -13,6 +13,7 @@ from eval_pipeline.cli.querying import table
 from eval_pipeline.errors import UnknownName
 from eval_pipeline.evaluation import reading as stored
 from eval_pipeline.evaluation.project import Project
+from eval_pipeline.korean import in_korean
 
 
 def evaluations(project: Project, as_json: bool) -> None:
@@ -55,6 +56,10 @@ def show(project: Project, item_id: str, selector: str, as_json: bool) -> None:
 
 
 def _print_item(found: dict[str, Any]) -> None:
+    from eval_pipeline.report.figures import number
+    from eval_pipeline.report.words import words
+
+    names = words(LANGUAGE)
     item, answer = found["item"], found["response"] or {}
     _section(t("Question", "질문"), item["user_input"])
     _section(t("Reference", "기준 답변"), item["reference"])
@@ -62,17 +67,19 @@ def _print_item(found: dict[str, Any]) -> None:
         _section(t(f"Context {index}", f"문맥 {index}"), context)
     _section(t("Response", "응답"), answer.get("response") or f"[{answer.get('error')}]")
     for claim in found["claims"]:
-        _section(t("Claim", "주장"), f"{claim['source']} {claim['claim_index']}: {claim['claim']}")
+        _section(t("Claim", "주장"), f"{names['of_' + claim['source']]} {claim['claim_index']}: {claim['claim']}")
     before = {row["metric"]: row["value"] for row in found["previous_scores"]}
     for row in found["scores"]:
-        was = f" ({t('was', '이전')} {before[row['metric']]})" if row["metric"] in before else ""
-        _section(
-            row["metric"],
-            f"{row['value']} {row['status']}{was} {row['reason'] or ''} {json.loads(row['components']) or ''}",
-        )
+        was = f" ({names['was']} {number(before[row['metric']])})" if row["metric"] in before else ""
+        parts = ", ".join(f"{name} {number(value)}" for name, value in json.loads(row["components"]).items())
+        told = (f"{number(row['value'])}{was}", names[row["status"]], row["reason"], parts)
+        _section(row["metric"], " · ".join(filter(None, told)))
     for row in found["verdicts"]:
-        place = f"{row['template_id']} {row['part_source']}[{row['part_index']}]"
-        _section(place, f"{row['outcome']} grade={row['grade']} attempts={row['attempt_count']} | {row['reply']}")
+        place = f"{row['template_id']} {names['of_' + row['part_source']]} {row['part_index']}"
+        grade = None if row["grade"] is None else f"{names['grade']} {row['grade']:g}"
+        outcome = None if row["outcome"] == "graded" else t(row["outcome"], in_korean(row["outcome"]))
+        told = (grade or outcome, f"{names['attempts']} {row['attempt_count']}", row["reply"])
+        _section(place, " · ".join(filter(None, told)))
 
 
 def _section(name: str, text: object) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import polars as pl
 
+from eval_pipeline.korean import in_korean
 from eval_pipeline.stages.gating.case import ALL, LISTED_ITEMS, Case, Rule, number
 from eval_pipeline.stats.counts import Counts, as_counts
 from eval_pipeline.stats.tails import cvar
@@ -28,16 +29,16 @@ TAIL_ITEMS = 100
 
 CALIBRATION_NUMBERS = ("spearman_rho", "rho_lower", "rho_upper", "pair_count", "bar", "attempt")
 REASONS = {
-    "no_labels": ("0 labels", "라벨 0개"),
-    "constructed_labels": ("constructed labels certify nothing", "구성된 라벨은 아무것도 인증하지 않음"),
-    "model_labels": ("labels made by a model certify nothing", "모델이 만든 라벨은 아무것도 인증하지 않음"),
-    "mixed_labels": ("no human labels among them", "사람 라벨이 없음"),
-    "n_too_small": ("too few labels", "라벨이 부족함"),
-    "constant_labels": ("all labels are the same", "라벨이 모두 같음"),
-    "few_off_modal_labels": ("fewer than 10 labels off the most frequent one", "최빈 라벨 이외의 라벨이 10개 미만"),
-    "constant_judge": ("the judge gives one grade only", "심판이 한 가지 등급만 줌"),
-    "limits_include_bar": ("the limits include the bar", "신뢰 한계가 기준을 포함함"),
-    "labels_used_in_tuning": ("labels were used in tuning", "조정에 사용된 라벨"),
+    "no_labels": "0 labels",
+    "constructed_labels": "constructed labels certify nothing",
+    "model_labels": "labels made by a model certify nothing",
+    "mixed_labels": "no human labels among them",
+    "n_too_small": "too few labels",
+    "constant_labels": "all labels are the same",
+    "few_off_modal_labels": "fewer than 10 labels off the most frequent one",
+    "constant_judge": "the judge gives one grade only",
+    "limits_include_bar": "the limits include the bar",
+    "labels_used_in_tuning": "labels were used in tuning",
 }
 
 
@@ -75,7 +76,7 @@ def _calibration(case: Case, metric: str) -> Rule:
         return Rule("calibration", metric, Decision.BLOCKED, "untested judge: 0 labels", "미검증 심판: 라벨 0개")
     row = found.sort("calibrated_at").to_dicts()[-1]
     word = "provisional" if row["is_provisional"] else row["decision"]
-    en, ko = REASONS.get(row["reason"], (row["reason"], row["reason"]))
+    en, ko = REASONS.get(row["reason"], row["reason"]), row["reason"] and in_korean(row["reason"])
     limits = f"rho {number(row['spearman_rho'])}, {{}} {number(row['rho_lower'])}, n {row['pair_count']}"
     needed, needed_ko = "", ""
     if row["labels_needed"] and row["decision"] == CalibrationDecision.UNTESTED.value:
