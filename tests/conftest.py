@@ -42,11 +42,19 @@ def cli(*arguments, cwd, **variables):
 
 @pytest.fixture(scope="session")
 def finished(tmp_path_factory):
-    """A demo project after one evaluation: its folder and what `demo --json` printed."""
+    """A demo project after one evaluation: its folder and what `demo --json` printed. To be read, not evaluated again."""
     folder = tmp_path_factory.mktemp("finished")
     done = cli("demo", "--dir", folder, "--json", cwd=folder)
     assert done.returncode == 0, done.stderr
-    return folder, json.loads(done.stdout)
+    yield folder, json.loads(done.stdout)
+    evaluated = list((folder / "warehouse" / "tables" / "evaluations").iterdir())
+    assert len(evaluated) == 1, "a test evaluated in the project that all share; it needs `copied`"
+
+
+@pytest.fixture
+def copied(finished, tmp_path):
+    """A copy of the finished project that may be evaluated again, and what its demo printed."""
+    return shutil.copytree(finished[0], tmp_path / "copied"), finished[1]
 
 
 @pytest.fixture

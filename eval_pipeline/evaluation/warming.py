@@ -74,7 +74,7 @@ def warm(evaluation: Evaluation, share: Share) -> Warmed:
 
 async def _warm(evaluation: Evaluation, share: Share, whole: list[Sample], labels: pl.DataFrame) -> Warmed:
     limits = share.limits(evaluation.limits())
-    account, labels_account = accounts = [f"{payer}/{share.index}" for payer in evaluation.payers()]
+    account, labels_account = accounts = [f"{payer}/{share.index}" for payer in evaluation.payers()[:2]]
     questions = calls = 0
 
     def count(frame: pl.DataFrame) -> None:
