@@ -30,7 +30,7 @@ def test_an_ambiguous_answer_is_refused_with_the_options_that_settle_it_and_each
     before = written(project)
     refused = add("q.jsonl", "--message", "m")
     assert refused.returncode == 2 and "The cat." in refused.stderr
-    assert "정답일 수도 응답일 수도" in add("q.jsonl", "--message", "m", "--lang", "ko").stderr
+    assert "기준 답변일 수도 응답일 수도" in add("q.jsonl", "--message", "m", "--lang", "ko").stderr
     assert written(project) == before
     as_reference, as_response = (
         "--map user_input=question --map reference=answer",

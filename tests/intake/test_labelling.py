@@ -39,7 +39,7 @@ def test_two_people_label_and_a_third_settles(own: tuple[Project, str], tmp_path
     done = labelling.export(
         project, evaluation_id, "answer_accuracy", 12, ["kim", "lee"], 4, tmp_path / "s.csv", 1, Language.KO
     )
-    assert (done["task_count"], done["arithmetic"]) == (12, "12 items + 4 shared x 1 more = 16 labels")
+    assert (done["task_count"], done["arithmetic"]) == (12, "항목 12개 + 공통 4개 x 1명 = 라벨 16개")
     for annotator, score in (("kim", "4"), ("lee", "2")):
         got = labelling.import_labels(project, "helpdesk", fill(done["files"][annotator], score), annotator, NOW)
         assert (got["label_count"], got["blank_count"], got["problems"]) == (8, 0, [])

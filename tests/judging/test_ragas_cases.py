@@ -15,7 +15,7 @@ from eval_pipeline import api
 from eval_pipeline.chat import ChatReply
 from eval_pipeline.llm.scripted_chat import ScriptedChat
 from eval_pipeline.metrics import declare
-from eval_pipeline.replies import parse_grade
+from eval_pipeline.replies import CODE_FIELDS, parse_grade
 from eval_pipeline.stages.aggregation import summarise
 from eval_pipeline.stages.calibration.pairs import calibrate_pairs
 from eval_pipeline.tables import SCORES
@@ -73,8 +73,10 @@ def judge(row):
 def attempts_due(row, number):
     """Three where the first reply is text without an allowed grade; a cut reply or an error is not asked for again."""
     first = reply(row[f"judge{number}_outputs"][0])
-    is_unusable = isinstance(first, str) and parse_grade(first, declare(row["metric"]).label_scale).grade is None
-    return ATTEMPTS if is_unusable else 1
+    if not isinstance(first, str):
+        return 1
+    # A dual metric asks for a grade code: a field named `score` is none.
+    return ATTEMPTS if parse_grade(first, declare(row["metric"]).label_scale, CODE_FIELDS).grade is None else 1
 
 
 @pytest.mark.parametrize("row", dual_rows(), ids=lambda row: row["id"])
