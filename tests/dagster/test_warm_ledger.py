@@ -82,7 +82,8 @@ def paid_calls(project, run_cli, evaluation_id):
 def test_after_the_workers_the_run_asks_nothing_and_its_tables_are_those_of_one_process(executor, warm, judged_with_claims, loopback, run_cli):  # fmt: skip
     done = warm(executor)
     assert done.returncode == 0, done.stderr[-3000:]
-    assert len(workers(done)) >= (1 if executor == "in_process" else 2)
+    # Dask alone decides which of its two workers takes a shard: an idle one steals, if it has done importing in time.
+    assert len(workers(done)) >= (2 if executor == "multiprocess" else 1)
     asked = loopback.counters()
     # The same question may be open in two processes at once; nothing else is sent twice.
     assert asked["repeated"] <= IN_FLIGHT
