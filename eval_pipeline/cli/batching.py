@@ -15,6 +15,14 @@ def poll(project: Project, as_json: bool) -> None:
         emit(rows)
         return
     for row in rows:
+        if not row["is_configured"]:
+            say(
+                t(
+                    f"{row['judge']}: {row['open_count']} batches open, of no judge in evaluation.yaml. Put the judge back to bring in what was asked.",
+                    f"{row['judge']}: 열린 배치 {row['open_count']}개의 심판이 evaluation.yaml에 없습니다. 물은 것을 거두려면 그 심판을 되돌려 놓으세요.",
+                )
+            )
+            continue
         failed = sum(row["failed"].values())
         say(
             t(
@@ -24,9 +32,10 @@ def poll(project: Project, as_json: bool) -> None:
         )
         for reason, count in row["failed"].items():
             say(f"  {count} x {reason}")
+    configured = [row for row in rows if row["is_configured"]]
     if not rows:
         say(t("No batch is open.", "열린 배치가 없습니다."))
-    elif not any(row["open_count"] for row in rows):
+    elif configured and not any(row["open_count"] for row in configured):
         say(t("Go on with: eval-pipeline run --resume", "이어서 실행: eval-pipeline run --resume"))
 
 

@@ -156,7 +156,7 @@ def compare_judges(project: Project, old: str, new: str, as_json: bool) -> None:
                "rho_new", "decision"]  # fmt: skip
     out().print(table(columns, [tuple(row.get(name) for name in columns) for row in rows]))
     for row in rows:
-        say(change_log(row))
+        say(change_log(row, LANGUAGE))
 
 
 def _judge_stored(project: Project, evaluation_id: str, judge: str) -> str:

@@ -104,15 +104,32 @@ def changed_judge(project: Project, seen: str | None) -> News:
 
 
 def ended_batches(project: Project, seen: str | None) -> News:
-    """Brings in what the judges' batches answered; evaluations of everything that waited go on once no batch is open."""
-    open_count = sum(row["open_count"] for row in batches.collect(project))
+    """Brings in what the judges' batches answered; evaluations of everything that waited go on once no batch is open.
+
+    One that got no reply at all goes on once, which submits its questions again, and then is left until one comes.
+    """
+    rows = batches.collect(project)
+    remarks = [
+        f"{row['open_count']} open batch(es) of {row['judge']}, which no judge in evaluation.yaml is: put it back to "
+        "bring in what was asked." for row in rows if not row["is_configured"]
+    ]  # fmt: skip
+    open_count = sum(row["open_count"] for row in rows if row["is_configured"])
     if open_count:
-        return News(seen or "{}", (), (f"{open_count} batch(es) still open.",))
-    ids = _fingerprint(" ".join(row["batch_id"] for row in batches.status(project)))
-    due = [Due(combine(project, row["dataset"], row["dataset_version"], row["system"], row["judge"], row["system_release"]),
-               f"{row['evaluation_id']} {ids}", goes_on_with=row["evaluation_id"])
-           for row in batches.waiting(project)]  # fmt: skip
-    return News(seen or "{}", tuple(due), ())
+        return News(seen or "{}", (), (*remarks, f"{open_count} batch(es) still open."))
+    due: list[Due] = []
+    for row in batches.waiting(project):
+        of = combine(
+            project, row["dataset"], row["dataset_version"], row["system"], row["judge"], row["system_release"]
+        )
+        progress = _fingerprint(json.dumps([row["waiting_keys"], row["answered_keys"]]))
+        due.append(Due(of, f"{row['evaluation_id']} {progress}", goes_on_with=row["evaluation_id"]))
+        if not row["answered_keys"]:
+            remarks.append(
+                f"Evaluation {row['evaluation_id']}: no batch answered any of the {len(row['waiting_keys'])} questions it "
+                "waits for. They are submitted once more by themselves, then by `eval-pipeline run --resume`; "
+                "`batch: false` asks them live."
+            )
+    return News(seen or "{}", tuple(due), tuple(remarks))
 
 
 def nightly(project: Project, run_key: str) -> Due:

@@ -14,9 +14,16 @@ from eval_pipeline.stats.correlation import spearman_difference
 from eval_pipeline.stats.counts import PairTable
 from eval_pipeline.stats.paired import equivalence
 from eval_pipeline.stats.tails import catastrophic_share, cvar
+from eval_pipeline.vocabulary import Language
 
 CONTINUES, NEW_SERIES, NOT_CALIBRATED, NOTHING_SHARED = "continues", "new_series", "not_calibrated", "nothing_shared"
 """Equivalent: the series goes on with a mark. Else a new series starts: judge the baseline again, splice nothing."""
+DECISIONS = {
+    CONTINUES: ("equivalent, the series continues", "동등하며 계열이 이어집니다"),
+    NEW_SERIES: ("not equivalent, a new series starts", "동등하지 않아 새 계열이 시작됩니다"),
+    NOT_CALIBRATED: ("the new judge is not calibrated", "새 심판이 보정되지 않았습니다"),
+}
+"""In English and in Korean."""
 EMPTY = ("mean_shift", "lower", "upper", "equivalent", "p", "quadratic_weighted_kappa", "exact_agreement", "cvar10_shift",
          "catastrophic_shift", "rho_old", "rho_new", "rho_difference_p", "decision")  # fmt: skip
 
@@ -103,15 +110,23 @@ def _on_labels(labels: pl.DataFrame | None, metric: str) -> dict[str, Any]:
     }
 
 
-def change_log(row: dict[str, Any]) -> str:
-    """The comparison of one metric in a sentence for the log of decisions."""
+def change_log(row: dict[str, Any], language: Language = Language.EN) -> str:
+    """The comparison of one metric in a sentence; the log of decisions keeps the English one."""
+    metric, is_korean = row["metric"], language == Language.KO
     if row["decision"] == NOTHING_SHARED:
-        return f"{row['metric']}: no response was judged by both"
-    word = {CONTINUES: "equivalent, the series continues", NEW_SERIES: "not equivalent, a new series starts",
-            NOT_CALIBRATED: "the new judge is not calibrated"}[row["decision"]]  # fmt: skip
-    kappa = row["quadratic_weighted_kappa"]
-    agreed = "undefined" if kappa is None else f"{kappa:.2f}"
+        return f"{metric}: " + (
+            "두 심판이 함께 판정한 응답이 없습니다" if is_korean else "no response was judged by both"
+        )
+    said, kappa = DECISIONS[row["decision"]][is_korean], row["quadratic_weighted_kappa"]
+    agreed = ("정의되지 않음" if is_korean else "undefined") if kappa is None else f"{kappa:.2f}"
+    shift, limits = f"{row['mean_shift']:+.3f}", f"[{row['lower']:+.3f}, {row['upper']:+.3f}]"
+    margin, worst = f"{row['margin']:g}", f"{row['cvar10_shift']:+.3f}"
+    if is_korean:
+        return (
+            f"{metric}: {said}. 응답 {row['n']}개에서 평균 이동 {shift} {limits}, 허용 폭 {margin}, 가중 카파 {agreed}, "
+            f"하위 10% {worst}"
+        )
     return (
-        f"{row['metric']}: {word}; mean shift {row['mean_shift']:+.3f} [{row['lower']:+.3f}, {row['upper']:+.3f}] within "
-        f"{row['margin']:g} on {row['n']} responses, weighted kappa {agreed}, worst 10% {row['cvar10_shift']:+.3f}"
+        f"{metric}: {said}; mean shift {shift} {limits} within {margin} on {row['n']} responses, "
+        f"weighted kappa {agreed}, worst 10% {worst}"
     )

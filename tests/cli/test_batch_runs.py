@@ -5,6 +5,9 @@ import json
 import dagster as dg
 import pytest
 
+from eval_pipeline.defs.resources import ProjectResource
+from eval_pipeline.evaluation.due import ended_batches
+
 COLUMNS = "item_id, metric, status, value, lower, upper"
 
 
@@ -126,3 +129,59 @@ def test_the_sensor_brings_batches_in_and_lets_the_evaluation_go_on(judged, loop
         assert not sensor(context).run_requests
     (row,) = json.loads(run_cli("evaluations", "--json", cwd=judged).stdout)
     assert (row["evaluation_id"], row["is_partial"]) == (evaluation["evaluation_id"], False)
+
+
+@pytest.fixture
+def gathered(judged):
+    """The judge of the three dual metrics is asked by batch."""
+    path = judged / "evaluation.yaml"
+    text = path.read_text(encoding="utf-8")
+    path.write_text(text.replace("api_key_env: JUDGE_KEY", "api_key_env: JUDGE_KEY\n    batch: true"), encoding="utf-8")
+    return judged
+
+
+@pytest.mark.slow
+def test_questions_that_no_batch_answers_are_submitted_once_more_and_then_left(
+    gathered, loopback, run_cli, judge_key, monkeypatch
+):
+    monkeypatch.setenv("EVAL_PROJECT", str(gathered))
+    monkeypatch.setenv("JUDGE_KEY", judge_key)
+    project = ProjectResource().load()
+    loopback.control(batch={"failed_lines": 10_000})
+    looks = []
+    for _ in range(2):
+        assert run_cli("run", *(["--resume"] if looks else []), cwd=gathered, JUDGE_KEY=judge_key).returncode == 5
+        looks.append(ended_batches(project, None))
+    assert len({due.run_key for look in looks for due in look.due}) == 1, "Dagster starts one run a key"
+    assert "run --resume" in looks[-1].remarks[0]
+    loopback.control(batch={})
+    assert run_cli("run", "--resume", cwd=gathered, JUDGE_KEY=judge_key).returncode == 5
+    healed = ended_batches(project, None)
+    assert healed.due[0].run_key != looks[0].due[0].run_key
+    assert not healed.remarks
+    assert run_cli("run", "--resume", cwd=gathered, JUDGE_KEY=judge_key).returncode == 0
+    assert not ended_batches(project, None).due
+
+
+def test_an_open_batch_of_a_judge_that_was_taken_out_is_told_and_brought_in_when_it_is_back(
+    gathered, loopback, run_cli, judge_key, monkeypatch
+):
+    loopback.control(batch={"polls": 3})
+    assert run_cli("run", cwd=gathered, JUDGE_KEY=judge_key).returncode == 5
+    path = gathered / "evaluation.yaml"
+    before = path.read_text(encoding="utf-8")
+    path.write_text(before.replace("judge-2024-07-18", "judge-2026-01-01"), encoding="utf-8")
+    polled = run_cli("batch", "poll", cwd=gathered, JUDGE_KEY=judge_key).stdout
+    assert "judge-2024-07-18: 1 batches open, of no judge in evaluation.yaml" in polled
+    assert "No batch is open" not in polled
+    assert "--resume" not in polled
+    assert "심판이 evaluation.yaml에 없습니다" in run_cli("batch", "poll", "--lang", "ko", cwd=gathered).stdout
+    monkeypatch.setenv("EVAL_PROJECT", str(gathered))
+    assert "put it back" in ended_batches(ProjectResource().load(), None).remarks[0]
+    path.write_text(before, encoding="utf-8")
+    for _ in range(5):
+        (row,) = json.loads(run_cli("batch", "poll", "--json", cwd=gathered, JUDGE_KEY=judge_key).stdout)
+        if not row["open_count"]:
+            break
+    assert row["reply_count"] > 0
+    assert row["is_configured"]

@@ -70,6 +70,11 @@ def workers(done):
     return set(re.findall(r" - (\d+) - shard_\d+ - STEP_SUCCESS", done.stderr))
 
 
+def orchestrators(done):
+    """The process that started the shards."""
+    return set(re.findall(r" - (\d+) - RUN_START", done.stderr))
+
+
 def paid_calls(project, run_cli, evaluation_id):
     rows = json.loads(run_cli("evaluations", "--json", cwd=project).stdout)
     return next(row["call_count"] for row in rows if row["evaluation_id"] == evaluation_id)
@@ -84,6 +89,8 @@ def test_after_the_workers_the_run_asks_nothing_and_its_tables_are_those_of_one_
     assert done.returncode == 0, done.stderr[-3000:]
     # Dask alone decides which of its two workers takes a shard: an idle one steals, if it has done importing in time.
     assert len(workers(done)) >= (2 if executor == "multiprocess" else 1)
+    assert orchestrators(done)
+    assert orchestrators(done).isdisjoint(workers(done)) == (executor != "in_process")
     asked = loopback.counters()
     # The same question may be open in two processes at once; nothing else is sent twice.
     assert asked["repeated"] <= IN_FLIGHT

@@ -10,6 +10,7 @@ from scenario import METRIC, base, flaky, scores
 from eval_pipeline.stages import comparison, judge_comparison
 from eval_pipeline.stages.judge_comparison import change_log
 from eval_pipeline.tables import SCORES
+from eval_pipeline.vocabulary import Language
 
 OLD = np.array([1.0, 1.0, 0.75, 0.5, 0.0, 0.25])
 
@@ -68,6 +69,7 @@ def test_an_equivalent_judge_continues_the_series() -> None:
     assert row["quadratic_weighted_kappa"] > 0.9
     assert sum(cell["count"] for cell in row["levels"]) == 400
     assert "the series continues" in change_log(row)
+    assert "계열이 이어집니다" in change_log(row, Language.KO)
 
 
 def test_a_lenient_judge_starts_a_new_series() -> None:
@@ -98,6 +100,7 @@ def test_judges_without_a_shared_response_say_so() -> None:
     row = judge_comparison.compare(scores(OLD), frame)[0]
     assert (row["n"], row["decision"], row["mean_shift"]) == (0, "nothing_shared", None)
     assert "no response was judged by both" in change_log(row)
+    assert "함께 판정한 응답이 없습니다" in change_log(row, Language.KO)
     assert judge_comparison.compare(SCORES.frame(), SCORES.frame()) == []
 
 
