@@ -93,13 +93,20 @@ def script(page: str) -> tuple[str, list[tuple[str, str]]]:
     return "\n".join(lines) + "\n", told
 
 
-def run(page: str, folder: Path, environment: Mapping[str, str]) -> list[tuple[str, str, str, int]]:
-    """Runs a page in an empty folder; of each command itself, the output shown, the real one, and the exit code."""
+def programs(folder: Path) -> Path:
+    """A new folder beside this one with the programs that pages call."""
     tools = folder.with_name(f"{folder.name}-tools")
     tools.mkdir()
-    program = tools / "eval-pipeline"
-    program.write_text(f'#!/bin/sh\nexec {sys.executable} -m eval_pipeline.cli "$@"\n', encoding="utf-8")
-    program.chmod(0o755)
+    for name, module in (("eval-pipeline", "eval_pipeline.cli"), ("dagster", "dagster")):
+        program = tools / name
+        program.write_text(f'#!/bin/sh\nexec {sys.executable} -m {module} "$@"\n', encoding="utf-8")
+        program.chmod(0o755)
+    return tools
+
+
+def run(page: str, folder: Path, environment: Mapping[str, str]) -> list[tuple[str, str, str, int]]:
+    """Runs a page in an empty folder; of each command itself, the output shown, the real one, and the exit code."""
+    tools = programs(folder)
     source, told = script(page)
     (tools / "page.sh").write_text(source, encoding="utf-8")
     done = subprocess.run(
