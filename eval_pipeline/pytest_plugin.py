@@ -77,7 +77,7 @@ class RagEvaluation:
 
 
 @pytest.fixture(scope="session")
-def rag_evaluation(tmp_path_factory: pytest.TempPathFactory) -> RagEvaluation:
+def rag_evaluation(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> RagEvaluation:
     """The configured run of the project at hand; what was asked before costs nothing.
 
     The workers of pytest-xdist share one: the first evaluates, the others wait for it.
@@ -85,20 +85,22 @@ def rag_evaluation(tmp_path_factory: pytest.TempPathFactory) -> RagEvaluation:
     from eval_pipeline.errors import EvalPipelineError
 
     try:
-        return _evaluated(tmp_path_factory)
+        return _evaluated(request.config, tmp_path_factory)
     except EvalPipelineError as error:
         pytest.fail(str(error), pytrace=False)
 
 
-def _evaluated(tmp_path_factory: pytest.TempPathFactory) -> RagEvaluation:
+def _evaluated(config: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> RagEvaluation:
     from filelock import FileLock
 
     from eval_pipeline.evaluation.project import Project
 
     project = Project.find(Path.cwd(), dict(os.environ))
-    if "PYTEST_XDIST_WORKER" not in os.environ:
+    # Told by xdist to its own workers; the environment would also tell a pytest that one of them started.
+    worker: dict[str, Any] | None = getattr(config, "workerinput", None)
+    if worker is None:
         return RagEvaluation(project, _evaluate(project))
-    shared = tmp_path_factory.getbasetemp().parent / "rag_evaluation"  # the workers' common folder, new in each session
+    shared = tmp_path_factory.getbasetemp().parent / f"rag_evaluation-{worker['testrunuid']}"
     with FileLock(f"{shared}.lock"):
         if not shared.exists():
             shared.write_text(_evaluate(project), encoding="utf-8")

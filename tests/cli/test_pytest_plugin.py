@@ -19,11 +19,17 @@ def test_two(rag_evaluation):
 """
 
 
-def run(folder, text, clean_environment, *arguments):
+def run(folder, text, clean_environment, *arguments, **variables):
     (folder / "test_rag.py").write_text(text, encoding="utf-8")
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *arguments, "test_rag.py"]
     return subprocess.run(
-        command, cwd=folder, env=clean_environment(), capture_output=True, text=True, check=False, timeout=300
+        command,
+        cwd=folder,
+        env=clean_environment(**variables),
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
     )
 
 
@@ -51,6 +57,15 @@ def test_one_evaluation_serves_every_test(project, clean_environment, run_cli, w
     assert "< 1.01" in done.stdout
     counted = run_cli("query", "SELECT count(*) AS n FROM evaluations", "--format", "csv", cwd=project)
     assert counted.stdout.split() == ["n", "1"]
+
+
+def test_a_session_within_a_worker_of_another_one_takes_over_no_evaluation(project, clean_environment, tmp_path):
+    (tmp_path / "base").mkdir()
+    (tmp_path / "base" / "rag_evaluation").write_text("20200101T000000-00000000", encoding="utf-8")
+    text = 'def test_it(rag_evaluation):\n    assert not rag_evaluation.evaluation_id.startswith("2020")\n'
+    own = ("--basetemp", str(tmp_path / "base" / "own"))
+    done = run(project, text, clean_environment, *PLUGIN, *own, PYTEST_XDIST_WORKER="gw0")
+    assert done.returncode == 0, done.stdout
 
 
 def test_what_is_wrong_with_the_project_is_said_without_a_traceback(tmp_path, clean_environment):
